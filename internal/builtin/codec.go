@@ -203,7 +203,7 @@ func (c *Codec) view(obj runtime.Object) (*dynamicstorage.View, error) {
 	}
 	view := &dynamicstorage.View{Bytes: value, At: at, Labels: dynamicstorage.PairsOf(m.GetLabels())}
 	if fields := c.definition.Fields; fields != nil {
-		view.Fields = dynamicstorage.PairsOf(fields.Values(obj))
+		view.Fields = dynamicstorage.PairsOf(fields.Of(obj))
 	}
 	return view, nil
 }

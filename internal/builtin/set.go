@@ -99,5 +99,5 @@ func register(scheme *runtime.Scheme, d *resource.Definition) error {
 	if d.Fields == nil {
 		return nil // apimachinery accepts the name and the namespace
 	}
-	return scheme.AddFieldLabelConversionFunc(d.GroupVersionKind(), d.Fields.Convert)
+	return scheme.AddFieldLabelConversionFunc(d.GroupVersionKind(), d.ConvertField)
 }

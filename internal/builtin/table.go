@@ -29,22 +29,15 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/storagemigration"
 )
 
-// Top-level fields, for Resets.
-var (
-	spec   = []string{"spec"}
-	status = []string{"status"}
-)
-
 // Essential returns the resources of the tier essential, which controllers need beside custom resources.
 func Essential() []*resource.Definition {
-	return slices.Concat(controllers(), rbac.Definitions(), admissionregistration.Definitions())
+	return resource.Complete(slices.Concat(controllers(), rbac.Definitions(), admissionregistration.Definitions()))
 }
 
 // All returns the resources of the tier all: every kind of k8s.io/api in the versions that kube-apiserver serves by
 // default.
 func All() []*resource.Definition {
-	return slices.Concat(
-		Essential(),
+	return append(Essential(), resource.Complete(slices.Concat(
 		certificates.Definitions(),
 		devices.Definitions(),
 		flowcontrol.Definitions(),
@@ -60,56 +53,51 @@ func All() []*resource.Definition {
 		pods.Definitions(),
 		policy.Definitions(),
 		scheduling.Definitions(),
-	)
+	))...)
 }
 
 // controllers returns the resources that nearly every controller uses.
 func controllers() []*resource.Definition {
 	return []*resource.Definition{
 		{
-			GroupVersion: corev1.SchemeGroupVersion, Kind: "ConfigMap", Plural: "configmaps", Singular: "configmap",
-			ShortNames: []string{"cm"}, Namespaced: true, Object: &corev1.ConfigMap{}, List: &corev1.ConfigMapList{},
+			Object: &corev1.ConfigMap{}, ShortNames: []string{"cm"}, Namespaced: true,
 			Strategy: core.ConfigMapRules, Default: core.DefaultConfigMap, Columns: core.ConfigMapColumns,
 		},
 		events.Core(),
 		{
-			GroupVersion: corev1.SchemeGroupVersion, Kind: "Namespace", Plural: "namespaces", Singular: "namespace",
-			ShortNames: []string{"ns"}, Object: &corev1.Namespace{}, List: &corev1.NamespaceList{},
-			Strategy: core.NamespaceRules, Default: core.DefaultNamespace, Resets: status,
+			Object: &corev1.Namespace{}, ShortNames: []string{"ns"},
+			Strategy: core.NamespaceRules, Default: core.DefaultNamespace,
 			Verbs: []string{"create", "delete", "get", "list", "patch", "update", "watch"},
 			Subresources: []resource.Subresource{
-				{Name: "finalize", Verbs: []string{"update"}, Strategy: core.NamespaceFinalizeRules, Resets: status},
-				{Name: "status", Verbs: resource.SubresourceVerbs, Strategy: core.NamespaceStatusRules, Resets: spec},
+				{
+					Name: "finalize", Verbs: []string{"update"}, Strategy: core.NamespaceFinalizeRules,
+					Resets: []string{"status"},
+				},
+				{Name: "status", Strategy: core.NamespaceStatusRules},
 			},
-			Columns: core.NamespaceColumns, Fields: core.NamespaceFields,
+			Columns:       core.NamespaceColumns,
+			Fields:        &resource.Fields{Values: resource.Paths(&corev1.Namespace{}, "status.phase")},
 			BeginDeletion: core.BeginNamespaceDeletion, Held: core.NamespaceHeld, ReturnsDeleted: true,
 		},
 		{
-			GroupVersion: corev1.SchemeGroupVersion, Kind: "ResourceQuota", Plural: "resourcequotas",
-			Singular: "resourcequota", ShortNames: []string{"quota"}, Namespaced: true,
-			Object: &corev1.ResourceQuota{}, List: &corev1.ResourceQuotaList{},
-			Strategy: core.ResourceQuotaRules, Default: core.DefaultResourceQuota, Resets: status,
-			Subresources: []resource.Subresource{
-				{Name: "status", Verbs: resource.SubresourceVerbs, Strategy: core.ResourceQuotaStatusRules, Resets: spec},
-			},
-			Columns: core.ResourceQuotaColumns, ReturnsDeleted: true,
+			Object: &corev1.ResourceQuota{}, ShortNames: []string{"quota"}, Namespaced: true,
+			Strategy: core.ResourceQuotaRules, Default: core.DefaultResourceQuota,
+			Subresources: []resource.Subresource{{Name: "status", Strategy: core.ResourceQuotaStatusRules}},
+			Columns:      core.ResourceQuotaColumns, ReturnsDeleted: true,
 		},
 		{
-			GroupVersion: corev1.SchemeGroupVersion, Kind: "Secret", Plural: "secrets", Singular: "secret",
-			Namespaced: true, Object: &corev1.Secret{}, List: &corev1.SecretList{},
+			Object: &corev1.Secret{}, Namespaced: true,
 			Strategy: core.SecretRules, Default: core.DefaultSecret,
-			Columns: core.SecretColumns, Fields: core.SecretFields,
+			Columns: core.SecretColumns,
+			Fields:  &resource.Fields{Values: resource.Paths(&corev1.Secret{}, "type")},
 		},
 		{
-			GroupVersion: corev1.SchemeGroupVersion, Kind: "ServiceAccount", Plural: "serviceaccounts",
-			Singular: "serviceaccount", ShortNames: []string{"sa"}, Namespaced: true,
-			Object: &corev1.ServiceAccount{}, List: &corev1.ServiceAccountList{},
-			Strategy: core.ServiceAccountRules, Columns: core.ServiceAccountColumns, ReturnsDeleted: true,
+			Object: &corev1.ServiceAccount{}, ShortNames: []string{"sa"}, Namespaced: true,
+			Strategy: core.ServiceAccountRules, Columns: resource.NameAndAge, ReturnsDeleted: true,
 			Subresources: []resource.Subresource{core.TokenSubresource()},
 		},
 		{
-			GroupVersion: coordinationv1.SchemeGroupVersion, Kind: "Lease", Plural: "leases", Singular: "lease",
-			Namespaced: true, Object: &coordinationv1.Lease{}, List: &coordinationv1.LeaseList{},
+			Object: &coordinationv1.Lease{}, Namespaced: true,
 			Strategy: coordination.LeaseRules, Columns: coordination.LeaseColumns,
 		},
 		events.V1(),

@@ -1,7 +1,6 @@
 package builtin_test
 
 import (
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -47,7 +46,6 @@ func TestRows(t *testing.T) {
 				t.Error("a write of the resource does not reset the status")
 			}
 			checkColumns(t, d)
-			checkFields(t, d)
 		})
 	}
 }
@@ -56,27 +54,15 @@ func typeName(obj runtime.Object) string { return reflect.TypeOf(obj).Elem().Nam
 
 // checkColumns prints an empty object.
 func checkColumns(t *testing.T, d *resource.Definition) {
-	if d.Columns == nil {
-		return
+	table, err := d.Printer().ConvertToTable(t.Context(), d.Object, nil)
+	if err != nil || len(table.Rows[0].Cells) != len(table.ColumnDefinitions) {
+		t.Fatalf("%+v, error %v", table, err)
 	}
-	if cells := d.Columns.Cells(d.Object); len(cells) != len(d.Columns.Definitions) {
-		t.Errorf("%d cells in %d columns", len(cells), len(d.Columns.Definitions))
-	}
-	for _, column := range d.Columns.Definitions {
+	for _, column := range table.ColumnDefinitions {
 		noDescription := d.Plural == "runtimeclasses" && column.Name == "Handler" // as in kube-apiserver
 		if column.Name == "" || column.Type == "" || column.Description == "" && !noDescription {
 			t.Errorf("column %+v is incomplete", column)
 		}
-	}
-}
-
-func checkFields(t *testing.T, d *resource.Definition) {
-	if d.Fields == nil {
-		return
-	}
-	names := slices.Sorted(maps.Keys(d.Fields.Values(d.Object)))
-	if want := slices.Sorted(slices.Values(d.Fields.Names)); !slices.Equal(names, want) {
-		t.Errorf("fields %v, want %v", names, want)
 	}
 }
 
@@ -111,7 +97,11 @@ func TestCells(t *testing.T) {
 		},
 	} {
 		d, _ := find(t, test.resource)
-		cells := d.Columns.Cells(decode(t, d, test.obj))
+		table, err := d.Printer().ConvertToTable(t.Context(), decode(t, d, test.obj), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cells := table.Rows[0].Cells
 		want := test.cells
 		if !slices.Contains(want, "<unknown>") {
 			want = append(want, "<unknown>")
@@ -136,7 +126,7 @@ func TestFieldSelectors(t *testing.T) {
 	} {
 		d, _ := find(t, test.resource)
 		got := ""
-		if _, _, err := d.Fields.Convert(test.field, "x"); err != nil {
+		if _, _, err := d.ConvertField(test.field, "x"); err != nil {
 			got = err.Error()
 		}
 		if got != test.err {

@@ -25,12 +25,11 @@ type endpointAction struct {
 // actionScope makes s the endpoint of an action on objects of d, which have the endpoint main. Bodies and answers have
 // the kind of the action.
 func (s *requestScope) actionScope(main *requestScope, d *resource.Definition, sub *resource.Subresource) {
-	action := sub.Action
-	s.action = &endpointAction{Action: action, do: s.config.Actions[d.Plural+"/"+sub.Name], objects: main}
-	s.Kind, s.hub = action.GroupVersionKind(), action.GroupVersion
+	s.action = &endpointAction{Action: sub.Action, do: s.config.Actions[d.Plural+"/"+sub.Name], objects: main}
+	s.Kind = sub.Action.GroupVersionKind()
+	s.hub = s.Kind.GroupVersion()
 	s.columns = nil
-	body := &resource.Definition{GroupVersion: action.GroupVersion, Kind: action.Kind, Object: action.Object}
-	s.setBuiltinFields(body, nil)
+	s.setBuiltinFields(&resource.Definition{GroupVersion: s.hub, Kind: s.Kind.Kind, Object: sub.Action.Object}, nil)
 }
 
 // act answers POST at the endpoint of an action. The steps are those of a creation, except that nothing is stored.

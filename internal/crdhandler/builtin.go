@@ -72,10 +72,6 @@ func (b *builtinEndpoints) actAs(all map[schema.GroupVersionResource]*builtinEnd
 func newBuiltinScope(config *Config, d *resource.Definition) *requestScope {
 	of := d.GroupVersionResource().GroupResource()
 	plugins := config.Plugins.For(of, "")
-	columns := d.Columns
-	if columns == nil {
-		columns = resource.DefaultColumns
-	}
 	main := &requestScope{
 		config: config,
 		Endpoint: write.Endpoint{
@@ -99,7 +95,7 @@ func newBuiltinScope(config *Config, d *resource.Definition) *requestScope {
 		serializer: config.Builtin.Codecs,
 		patchTypes: typedPatchTypes(),
 		lists:      &compressedLists{},
-		columns:    func() (printing.TableConvertor, error) { return columns, nil },
+		columns:    sync.OnceValues(func() (printing.TableConvertor, error) { return d.Printer(), nil }),
 		events:     d.Expires,
 		replaced:   context.Background(),
 		deletion: deletionRules{

@@ -96,7 +96,8 @@ func TestMadeUpKind(t *testing.T) {
 func TestDefinitionInBuiltinGroup(t *testing.T) {
 	t.Parallel()
 	next := http.NotFoundHandler()
-	handler := withRequestInfo(newHandler(t, etcd.Client, etcd.Prefix(t), next, events.V1()))
+	handler := withRequestInfo(newHandler(t, etcd.Client, etcd.Prefix(t), next,
+		resource.Complete([]*resource.Definition{events.V1()})...))
 	for group, code := range map[string]int{"events.k8s.io": 404, "authorization.k8s.io": 404, "apiextensions.k8s.io": 404,
 		"other.k8s.io": 200} {
 		const approved = `"metadata":{"annotations":{"api-approved.kubernetes.io":"unapproved, a test"},`
@@ -118,7 +119,8 @@ func TestDefinitionInBuiltinGroup(t *testing.T) {
 // TestKindOfErrors checks that errors of events name the kind of their storage, as kube-apiserver's do.
 func TestKindOfErrors(t *testing.T) {
 	t.Parallel()
-	handler := withRequestInfo(newHandler(t, etcd.Client, etcd.Prefix(t), http.NotFoundHandler(), events.V1()))
+	handler := withRequestInfo(newHandler(t, etcd.Client, etcd.Prefix(t), http.NotFoundHandler(),
+		resource.Complete([]*resource.Definition{events.V1()})...))
 	body := strings.NewReader(`{"metadata":{"name":"a"}}`)
 	req := httptest.NewRequest("POST", "/apis/events.k8s.io/v1/namespaces/default/events", body)
 	req.Header.Set("Content-Type", "application/json")
@@ -134,7 +136,7 @@ func TestKindOfErrors(t *testing.T) {
 func TestStoredInOtherVersion(t *testing.T) {
 	t.Parallel()
 	prefix := etcd.Prefix(t)
-	rows := append(admissionregistration.Definitions(), events.Core(), events.V1())
+	rows := resource.Complete(append(admissionregistration.Definitions(), events.Core(), events.V1()))
 	handler := withRequestInfo(newHandler(t, etcd.Client, prefix, http.NotFoundHandler(), rows...))
 	const kind, group = "MutatingWebhookConfiguration", "admissionregistration.k8s.io"
 	const webhooks = "/mutatingwebhookconfigurations/a"

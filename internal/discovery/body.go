@@ -8,10 +8,25 @@ import (
 	"github.com/crd-server/crd-server/internal/wire"
 )
 
-// body receives the texts and compressed blocks of a response, in order.
-type body interface {
-	text(text []byte) error
-	block(b wire.Deflated) error
+// body is the body of a response, to which texts and compressed blocks are written in order.
+type body struct {
+	io.Writer
+	// gzip is the Writer of a compressed response; nil of others.
+	gzip *wire.Gzip
+}
+
+// text compresses a text if the response is compressed.
+func (b body) text(text []byte) error {
+	_, err := b.Write(text)
+	return err
+}
+
+// block decompresses a block unless the response is compressed.
+func (b body) block(d wire.Deflated) error {
+	if b.gzip != nil {
+		return b.gzip.WriteDeflated(d)
+	}
+	return d.Inflate(b.Writer)
 }
 
 // sendBody sends what write writes, compressed if the client accepts that. An error of write ends the connection, so
@@ -32,31 +47,11 @@ func sendBody(w http.ResponseWriter, req *http.Request, write func(body) error) 
 
 func writeBody(w io.Writer, compressed bool, write func(body) error) error {
 	if compressed {
-		return wire.Compress(w, func(g *wire.Gzip) error { return write(gzipBody{g}) })
+		return wire.Compress(w, func(g *wire.Gzip) error { return write(body{g, g}) })
 	}
 	buffered := bufio.NewWriterSize(w, 64<<10)
-	if err := write(plainBody{buffered}); err != nil {
+	if err := write(body{Writer: buffered}); err != nil {
 		return err
 	}
 	return buffered.Flush()
 }
-
-// plainBody decompresses the blocks.
-type plainBody struct{ w io.Writer }
-
-func (b plainBody) text(text []byte) error {
-	_, err := b.w.Write(text)
-	return err
-}
-
-func (b plainBody) block(d wire.Deflated) error { return d.Inflate(b.w) }
-
-// gzipBody compresses the texts.
-type gzipBody struct{ w *wire.Gzip }
-
-func (b gzipBody) text(text []byte) error {
-	_, err := b.w.Write(text)
-	return err
-}
-
-func (b gzipBody) block(d wire.Deflated) error { return b.w.WriteDeflated(d) }

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apiserver/pkg/endpoints/discovery"
@@ -30,19 +31,18 @@ func builtinGroups(options Options) []*group {
 	if options.Core {
 		all.add(corev1.SchemeGroupVersion)
 	}
-	all.add(apiextensionsv1.SchemeGroupVersion, definitionResource())
-	for _, d := range options.rows() {
-		all.add(d.GroupVersion, builtinResource(d))
+	for _, d := range append(options.rows(), definitions) {
+		all.add(d.GroupVersion, builtinResource(d)...)
 	}
 	return all.groups()
 }
 
-// versions are built-in resources by group and version.
-type versions map[string]map[string][]*resource
+// versions are the entries of built-in resources by group and version.
+type versions map[string]map[string][]metav1.APIResource
 
-func (v versions) add(gv schema.GroupVersion, resources ...*resource) {
+func (v versions) add(gv schema.GroupVersion, resources ...metav1.APIResource) {
 	if v[gv.Group] == nil {
-		v[gv.Group] = map[string][]*resource{}
+		v[gv.Group] = map[string][]metav1.APIResource{}
 	}
 	v[gv.Group][gv.Version] = append(v[gv.Group][gv.Version], resources...)
 }
@@ -56,7 +56,7 @@ func (v versions) groups() []*group {
 			return -version.CompareKubeAwareVersionStrings(a, b)
 		})
 		for _, all := range resources {
-			slices.SortStableFunc(all, func(a, b *resource) int { return strings.Compare(a.plural, b.plural) })
+			slices.SortFunc(all, func(a, b metav1.APIResource) int { return strings.Compare(a.Name, b.Name) })
 		}
 		groups = append(groups, g)
 	}
@@ -77,44 +77,39 @@ func rank(group string) int {
 	return len(groupOrder)
 }
 
-// builtinResource returns what is shown of a built-in resource.
-func builtinResource(d *builtin.Definition) *resource {
-	r := &resource{
-		plural: d.Plural, singular: d.Singular, shortNames: d.ShortNames, categories: d.Categories,
-		kind: d.GroupVersionKind(), namespaced: d.Namespaced, builtin: true,
-		verbs: slices.Sorted(slices.Values(d.VerbList())),
+// builtinResource returns the entries of a built-in resource and its subresources.
+func builtinResource(d *builtin.Definition) []metav1.APIResource {
+	r := metav1.APIResource{
+		Name: d.Plural, SingularName: d.Singular, Kind: d.Kind, Namespaced: d.Namespaced,
+		ShortNames: d.ShortNames, Categories: d.Categories, Verbs: slices.Sorted(slices.Values(d.VerbList())),
 	}
 	switch gv, stored := d.GroupVersion, d.Storage; {
 	case !slices.Contains(d.VerbList(), "watch"): // not stored: a review, or the status of a component
 	case stored != nil:
 		gv = stored.GroupVersion
-		r.storageVersionHash = discovery.StorageVersionHash(gv.Group, gv.Version, stored.Kind)
+		r.StorageVersionHash = discovery.StorageVersionHash(gv.Group, gv.Version, stored.Kind)
 	default:
-		r.storageVersionHash = discovery.StorageVersionHash(gv.Group, gv.Version, d.Kind)
+		r.StorageVersionHash = discovery.StorageVersionHash(gv.Group, gv.Version, d.Kind)
 	}
+	entries := []metav1.APIResource{r}
 	for _, sub := range d.Subresources {
-		r.subresources = append(r.subresources, subresource{
-			name: sub.Name, kind: sub.GroupVersionKind(d), verbs: slices.Sorted(slices.Values(sub.Verbs)),
-		})
+		kind := sub.GroupVersionKind(d)
+		entry := metav1.APIResource{
+			Name: d.Plural + "/" + sub.Name, Namespaced: d.Namespaced, Kind: kind.Kind,
+			Verbs: slices.Sorted(slices.Values(sub.Verbs)),
+		}
+		if kind.GroupVersion() != d.GroupVersion { // that of the list is the default
+			entry.Group, entry.Version = kind.Group, kind.Version
+		}
+		entries = append(entries, entry)
 	}
-	slices.SortFunc(r.subresources, func(a, b subresource) int { return strings.Compare(a.name, b.name) })
-	return r
+	return entries
 }
 
-// definitionResource returns what is shown of CRDs themselves.
-func definitionResource() *resource {
-	const kind = "CustomResourceDefinition"
-	definitions := &resource{
-		plural:     crds.Plural,
-		singular:   "customresourcedefinition",
-		shortNames: []string{"crd", "crds"},
-		categories: []string{"api-extensions"},
-		kind:       apiextensionsv1.SchemeGroupVersion.WithKind(kind),
-		verbs:      slices.Sorted(slices.Values(verbs)),
-		builtin:    true,
-		// The hash is that of the version CRDs are stored in.
-		storageVersionHash: discovery.StorageVersionHash(crds.GroupName, v1beta1.SchemeGroupVersion.Version, kind),
-	}
-	definitions.subresources = []subresource{{name: "status", kind: definitions.kind, verbs: subresourceVerbs}}
-	return definitions
+// definitions are CRDs themselves.
+var definitions = &builtin.Definition{
+	GroupVersion: apiextensionsv1.SchemeGroupVersion, Kind: "CustomResourceDefinition", Plural: crds.Plural,
+	Singular: "customresourcedefinition", ShortNames: []string{"crd", "crds"}, Categories: []string{"api-extensions"},
+	Storage:      &builtin.Storage{GroupVersion: v1beta1.SchemeGroupVersion, Kind: "CustomResourceDefinition"},
+	Subresources: []builtin.Subresource{{Name: "status", Verbs: builtin.SubresourceVerbs}},
 }

@@ -148,7 +148,7 @@ func TestVersionsOfABuiltinGroup(t *testing.T) {
 	if !slices.Equal(groups[0].versions, []string{"v2", "v1"}) {
 		t.Errorf("versions are %v", groups[0].versions)
 	}
-	if v1 := groups[0].resourcesOf("v1"); len(v1) != 2 || v1[0].plural != "a" {
+	if v1 := groups[0].resourceList("v1").APIResources; len(v1) != 2 || v1[0].Name != "a" {
 		t.Errorf("resources of v1 are %v", v1)
 	}
 }

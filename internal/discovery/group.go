@@ -20,8 +20,8 @@ type group struct {
 	versions []string // the preferred one first
 	// records are the CRDs that have a served version, by plural. It is nil for a built-in group without CRDs.
 	records []*crds.Record
-	// builtin has the resources of the versions of a built-in group.
-	builtin map[string][]*resource
+	// builtin has the resources of the versions of a built-in group. Subresources follow their resource.
+	builtin map[string][]metav1.APIResource
 	// served has the CRDs that are served in each version, by plural. It is nil for a built-in group without CRDs.
 	served map[string][]*crds.Record
 }
@@ -79,18 +79,6 @@ func servedVersions(record *crds.Record) []string {
 	return versions
 }
 
-// resourcesOf returns the resources of a version, by plural.
-func (g *group) resourcesOf(version string) []*resource {
-	if g.builtin[version] != nil {
-		return g.builtin[version]
-	}
-	var resources []*resource
-	for _, record := range g.served[version] {
-		resources = append(resources, newResource(record, version))
-	}
-	return resources
-}
-
 // legacy returns the group as /apis and /apis/{group} serve it.
 func (g *group) legacy() *metav1.APIGroup {
 	out := &metav1.APIGroup{Name: g.name}
@@ -106,11 +94,15 @@ func (g *group) groupVersion(version string) string {
 	return schema.GroupVersion{Group: g.name, Version: version}.String()
 }
 
-// resourceList returns a version as /apis/{group}/{version} serves it.
+// resourceList returns a version as /apis/{group}/{version} serves it, the resources by plural.
 func (g *group) resourceList(version string) *metav1.APIResourceList {
 	list := &metav1.APIResourceList{GroupVersion: g.groupVersion(version), APIResources: []metav1.APIResource{}}
-	for _, r := range g.resourcesOf(version) {
-		list.APIResources = append(list.APIResources, r.legacy()...)
+	if g.builtin[version] != nil {
+		list.APIResources = append(list.APIResources, g.builtin[version]...)
+		return list
+	}
+	for _, record := range g.served[version] {
+		list.APIResources = append(list.APIResources, customResource(record, version)...)
 	}
 	return list
 }
@@ -119,11 +111,10 @@ func (g *group) resourceList(version string) *metav1.APIResourceList {
 func (g *group) aggregated() apidiscoveryv2.APIGroupDiscovery {
 	out := apidiscoveryv2.APIGroupDiscovery{ObjectMeta: metav1.ObjectMeta{Name: g.name}}
 	for _, name := range g.versions {
-		v := apidiscoveryv2.APIVersionDiscovery{Version: name, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent}
-		for _, r := range g.resourcesOf(name) {
-			v.Resources = append(v.Resources, r.aggregated())
-		}
-		out.Versions = append(out.Versions, v)
+		out.Versions = append(out.Versions, apidiscoveryv2.APIVersionDiscovery{
+			Version: name, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent,
+			Resources: aggregatedResources(g.resourceList(name), g.builtin[name] != nil),
+		})
 	}
 	return out
 }

@@ -16,24 +16,15 @@ type media struct {
 	protobuf    bool
 }
 
-// The older names of the protobuf forms have an @ in them, which is not allowed in media types.
-var (
-	mediaV2 = []media{
-		{subType: "json", contentType: wire.JSON},
-		protobuf("com.github.proto-openapi.spec.v2.v1.0+protobuf", "v2"),
-		protobuf("com.github.proto-openapi.spec.v2@v1.0+protobuf", "v2"),
-	}
-	mediaV3 = []media{
-		{subType: "json", contentType: wire.JSON},
-		protobuf("com.github.proto-openapi.spec.v3.v1.0+protobuf", "v3"),
-		protobuf("com.github.proto-openapi.spec.v3@v1.0+protobuf", "v3"),
-	}
-)
+var mediaV2, mediaV3 = mediaOf("v2"), mediaOf("v3")
 
-func protobuf(subType, version string) media {
-	return media{
-		subType: subType, protobuf: true,
-		contentType: "application/com.github.proto-openapi.spec." + version + ".v1.0+protobuf",
+// mediaOf returns the media types of a version. The older name of the protobuf form has an @ in it, which is not
+// allowed in media types.
+func mediaOf(version string) []media {
+	name := "com.github.proto-openapi.spec." + version
+	protobuf := "application/" + name + ".v1.0+protobuf"
+	return []media{
+		{"json", wire.JSON, false}, {name + ".v1.0+protobuf", protobuf, true}, {name + "@v1.0+protobuf", protobuf, true},
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
-	"hash"
 	"net/http"
 
 	"github.com/crd-server/crd-server/internal/crds"
@@ -106,28 +105,20 @@ func writeProtobuf(out body, encoded []byte, sections []*section) error {
 	return nil
 }
 
-// contentHash hashes strings, each with its length, so that their boundaries count.
-type contentHash struct{ hash hash.Hash }
-
-// newHash returns the hash of some strings, to which more may be added.
-func newHash(first ...string) contentHash {
-	h := contentHash{sha256.New()}
-	for _, s := range first {
-		h.add(s)
+// hashOf hashes strings, each with its length, so that their boundaries count.
+func hashOf(parts ...string) string {
+	hash := sha256.New()
+	for _, s := range parts {
+		fmt.Fprintf(hash, "%d:%s", len(s), s)
 	}
-	return h
+	return fmt.Sprintf("%X", hash.Sum(nil))
 }
 
-func (h contentHash) add(s string) { fmt.Fprintf(h.hash, "%d:%s", len(s), s) }
-
-func (h contentHash) String() string { return fmt.Sprintf("%X", h.hash.Sum(nil)) }
-
-// addVersion adds a version of a group and the CRDs that are served in it.
-func (h contentHash) addVersion(g *group, version string) {
-	h.add(g.name)
-	h.add(version)
+// hashed returns what identifies a version of a group and the CRDs that are served in it.
+func (g *group) hashed(version string) []string {
+	parts := []string{g.name, version}
 	for _, record := range g.served[version] {
-		h.add(record.Name)
-		h.add(record.SpecHash)
+		parts = append(parts, record.Name, record.SpecHash)
 	}
+	return parts
 }

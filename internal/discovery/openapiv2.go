@@ -17,13 +17,13 @@ func (d *documents) serveV2(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	doc := &document{frame: frame, media: accepted}
-	hash := newHash(d.discovery.version, d.static.Fingerprint())
+	hashed := []string{d.discovery.version, d.static.Fingerprint()}
 	for _, g := range d.discovery.current.Load().groups() {
 		doc.records = append(doc.records, g.records...)
 		for _, version := range g.versions {
-			hash.addVersion(g, version)
+			hashed = append(hashed, g.hashed(version)...)
 		}
 	}
-	doc.etag = strconv.Quote(hash.String())
+	doc.etag = strconv.Quote(hashOf(hashed...))
 	d.send(w, req, doc)
 }

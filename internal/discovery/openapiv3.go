@@ -91,7 +91,7 @@ func (d *documents) serveIndex(w http.ResponseWriter, req *http.Request) {
 		fail(w, req, err)
 		return
 	}
-	etag := strconv.Quote(newHash(string(index)).String())
+	etag := strconv.Quote(hashOf(string(index)))
 	w.Header().Set("Etag", etag)
 	if unchanged(req, etag) {
 		w.WriteHeader(http.StatusNotModified)
@@ -129,12 +129,10 @@ func relativeURL(path, hash string) string {
 // hash returns the hash of the document of a version of a group, without making the document.
 // See docs/upstream.md, "handler3 computes hashes and JSON itself".
 func (d *documents) hash(g *group, version string) string {
-	hash := newHash(d.discovery.version)
-	hash.addVersion(g, version)
-	return hash.String()
+	return hashOf(append([]string{d.discovery.version}, g.hashed(version)...)...)
 }
 
 // staticHash returns the hash of a static document.
 func (d *documents) staticHash(path string) string {
-	return newHash(d.discovery.version, path, d.static.Fingerprint()).String()
+	return hashOf(d.discovery.version, path, d.static.Fingerprint())
 }

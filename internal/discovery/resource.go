@@ -1,6 +1,8 @@
 package discovery
 
 import (
+	"strings"
+
 	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,110 +19,59 @@ var (
 	subresourceVerbs = metav1.Verbs{"get", "patch", "update"}
 )
 
-// resource is what discovery shows of one resource in one version, in either form.
-type resource struct {
-	plural, singular       string
-	shortNames, categories []string
-	kind                   schema.GroupVersionKind
-	namespaced             bool
-	verbs                  metav1.Verbs
-	storageVersionHash     string
-	subresources           []subresource
-	// builtin says that the resource is not a custom resource.
-	builtin bool
-}
-
-type subresource struct {
-	name  string
-	kind  schema.GroupVersionKind
-	verbs metav1.Verbs
-}
-
-// newResource returns what is shown of a CRD in a served version.
-func newResource(record *crds.Record, version string) *resource {
-	v := record.Version(version)
+// customResource returns the entries of a CRD in the list of a served version. Its subresources follow it.
+func customResource(record *crds.Record, version string) []metav1.APIResource {
 	names := &record.AcceptedNames
-	r := &resource{
-		plural: names.Plural, singular: names.Singular,
-		shortNames: names.ShortNames, categories: names.Categories,
-		kind:       schema.GroupVersionKind{Group: record.Group, Version: version, Kind: names.Kind},
-		namespaced: record.Namespaced,
-		verbs:      verbs,
+	r := metav1.APIResource{
+		Name: names.Plural, SingularName: names.Singular, Kind: names.Kind, Namespaced: record.Namespaced,
+		ShortNames: names.ShortNames, Categories: names.Categories, Verbs: verbs,
 	}
 	if record.Terminating {
-		r.verbs = terminatingVerbs
+		r.Verbs = terminatingVerbs
 	}
 	// As upstream does, a storage version that is not served has no hash.
 	if storage := record.Version(record.StorageVersion()); storage != nil && storage.Served {
-		r.storageVersionHash = discovery.StorageVersionHash(record.Group, storage.Name, record.Names.Kind)
+		r.StorageVersionHash = discovery.StorageVersionHash(record.Group, storage.Name, record.Names.Kind)
 	}
-	if v.Status {
-		r.subresources = append(r.subresources, subresource{name: "status", kind: r.kind, verbs: subresourceVerbs})
-	}
-	if v.Scale {
-		r.subresources = append(r.subresources, subresource{
-			name: "scale", kind: autoscalingv1.SchemeGroupVersion.WithKind("Scale"), verbs: subresourceVerbs,
+	entries := []metav1.APIResource{r}
+	if record.Version(version).Status {
+		entries = append(entries, metav1.APIResource{
+			Name: r.Name + "/status", Namespaced: r.Namespaced, Kind: r.Kind, Verbs: subresourceVerbs,
 		})
 	}
-	return r
-}
-
-// legacy returns the entries of an APIResourceList.
-func (r *resource) legacy() []metav1.APIResource {
-	entries := []metav1.APIResource{{
-		Name:               r.plural,
-		SingularName:       r.singular,
-		Namespaced:         r.namespaced,
-		Kind:               r.kind.Kind,
-		Verbs:              r.verbs,
-		ShortNames:         r.shortNames,
-		Categories:         r.categories,
-		StorageVersionHash: r.storageVersionHash,
-	}}
-	for _, sub := range r.subresources {
-		entry := metav1.APIResource{
-			Name:       r.plural + "/" + sub.name,
-			Namespaced: r.namespaced,
-			Kind:       sub.kind.Kind,
-			Verbs:      sub.verbs,
-		}
-		// The group and version of the list are the default.
-		if sub.kind.GroupVersion() != r.kind.GroupVersion() {
-			entry.Group, entry.Version = sub.kind.Group, sub.kind.Version
-		}
-		entries = append(entries, entry)
+	if record.Version(version).Scale {
+		entries = append(entries, metav1.APIResource{
+			Name: r.Name + "/scale", Namespaced: r.Namespaced, Kind: "Scale", Verbs: subresourceVerbs,
+			Group: autoscalingv1.GroupName, Version: autoscalingv1.SchemeGroupVersion.Version,
+		})
 	}
 	return entries
 }
 
-// aggregated returns the entry of an APIGroupDiscovery.
-func (r *resource) aggregated() apidiscoveryv2.APIResourceDiscovery {
-	entry := apidiscoveryv2.APIResourceDiscovery{
-		Resource:         r.plural,
-		SingularResource: r.singular,
-		Scope:            apidiscoveryv2.ScopeCluster,
-		ResponseKind:     r.responseKind(r.kind),
-		Verbs:            r.verbs,
-		ShortNames:       r.shortNames,
-		Categories:       r.categories,
-	}
-	if r.namespaced {
-		entry.Scope = apidiscoveryv2.ScopeNamespace
-	}
-	for _, sub := range r.subresources {
-		entry.Subresources = append(entry.Subresources, apidiscoveryv2.APISubresourceDiscovery{
-			Subresource:  sub.name,
-			ResponseKind: r.responseKind(sub.kind),
-			Verbs:        sub.verbs,
+// aggregatedResources returns the list of a version as the aggregated list has it. A kind without a version is of the
+// version of the list. As upstream does, only the list of a built-in version leaves it out.
+func aggregatedResources(list *metav1.APIResourceList, builtin bool) (resources []apidiscoveryv2.APIResourceDiscovery) {
+	gv, _ := schema.ParseGroupVersion(list.GroupVersion)
+	for _, r := range list.APIResources {
+		kind := &metav1.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
+		if r.Version == "" && !builtin {
+			kind.Group, kind.Version = gv.Group, gv.Version
+		}
+		if _, subresource, ok := strings.Cut(r.Name, "/"); ok {
+			of := &resources[len(resources)-1]
+			of.Subresources = append(of.Subresources, apidiscoveryv2.APISubresourceDiscovery{
+				Subresource: subresource, ResponseKind: kind, Verbs: r.Verbs,
+			})
+			continue
+		}
+		scope := apidiscoveryv2.ScopeCluster
+		if r.Namespaced {
+			scope = apidiscoveryv2.ScopeNamespace
+		}
+		resources = append(resources, apidiscoveryv2.APIResourceDiscovery{
+			Resource: r.Name, SingularResource: r.SingularName, Scope: scope, ResponseKind: kind, Verbs: r.Verbs,
+			ShortNames: r.ShortNames, Categories: r.Categories,
 		})
 	}
-	return entry
-}
-
-// responseKind leaves out the group and version of a built-in resource if they are those of the list, as upstream does.
-func (r *resource) responseKind(kind schema.GroupVersionKind) *metav1.GroupVersionKind {
-	if r.builtin && kind.GroupVersion() == r.kind.GroupVersion() {
-		return &metav1.GroupVersionKind{Kind: kind.Kind}
-	}
-	return &metav1.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}
+	return resources
 }

@@ -2,33 +2,24 @@ package discovery
 
 import (
 	"slices"
-	"strings"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	builtin "github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-// reviews are the resources whose objects are not stored: a POST is answered with the posted review and its status.
-var reviews = []*builtin.Definition{
-	review(authenticationv1.SchemeGroupVersion, "SelfSubjectReview", &authenticationv1.SelfSubjectReview{}),
-	review(authenticationv1.SchemeGroupVersion, "TokenReview", &authenticationv1.TokenReview{}),
-	review(authorizationv1.SchemeGroupVersion, "LocalSubjectAccessReview", &authorizationv1.LocalSubjectAccessReview{}),
-	review(authorizationv1.SchemeGroupVersion, "SelfSubjectAccessReview", &authorizationv1.SelfSubjectAccessReview{}),
-	review(authorizationv1.SchemeGroupVersion, "SelfSubjectRulesReview", &authorizationv1.SelfSubjectRulesReview{}),
-	review(authorizationv1.SchemeGroupVersion, "SubjectAccessReview", &authorizationv1.SubjectAccessReview{}),
-}
+var creates = []string{"create"}
 
-func review(version schema.GroupVersion, kind string, object runtime.Object) *builtin.Definition {
-	singular := strings.ToLower(kind)
-	return &builtin.Definition{
-		GroupVersion: version, Kind: kind, Plural: singular + "s", Singular: singular,
-		Namespaced: strings.HasPrefix(kind, "Local"), Object: object, Verbs: []string{"create"},
-	}
-}
+// reviews are the resources whose objects are not stored: a POST is answered with the posted review and its status.
+var reviews = builtin.Complete([]*builtin.Definition{
+	{Object: &authenticationv1.SelfSubjectReview{}, Verbs: creates},
+	{Object: &authenticationv1.TokenReview{}, Verbs: creates},
+	{Object: &authorizationv1.LocalSubjectAccessReview{}, Namespaced: true, Verbs: creates},
+	{Object: &authorizationv1.SelfSubjectAccessReview{}, Verbs: creates},
+	{Object: &authorizationv1.SelfSubjectRulesReview{}, Verbs: creates},
+	{Object: &authorizationv1.SubjectAccessReview{}, Verbs: creates},
+})
 
 // rows returns the resources that are not of custom resources, but for CRDs.
 func (o *Options) rows() []*builtin.Definition {

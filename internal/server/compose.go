@@ -17,6 +17,7 @@ import (
 	crdlifecycle "github.com/crd-server/crd-server/internal/controllers/crds"
 	"github.com/crd-server/crd-server/internal/conversion"
 	"github.com/crd-server/crd-server/internal/crdhandler"
+	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/discovery"
 	"github.com/crd-server/crd-server/internal/server/builtins"
 	"github.com/crd-server/crd-server/internal/server/filters"
@@ -213,7 +214,7 @@ func newChain(o *ValidOptions, a *access, r *resourceServer, drain *filters.Drai
 		Timeout: o.Requests.Timeout, MaxInFlight: o.Requests.MaxInFlight, MaxMutatingInFlight: o.Requests.MaxMutatingInFlight,
 		Memory:        budget.NewGovernor(o.Requests.memory()),
 		ProbePaths:    healthPaths,
-		Authenticator: a.authenticator, Unauthorized: unauthorized(filters.Codecs),
+		Authenticator: a.authenticator, Unauthorized: unauthorized(crds.Codecs),
 		Authorizer: a.authorizer, Audit: a.audit, Tracer: a.tracer,
 		Sizes:  r.sizes,
 		Labels: &filters.MetricLabels{Paths: paths, Serves: r.handlers.serves},

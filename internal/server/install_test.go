@@ -16,7 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/crd-server/crd-server/internal/server/filters"
+	"github.com/crd-server/crd-server/internal/crds"
 )
 
 // crd returns the manifest of a CRD.
@@ -136,11 +136,11 @@ func (a *applied) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	switch {
 	case strings.HasPrefix(info.Name, "bad."):
 		gk := schema.GroupKind{Group: info.APIGroup, Kind: "CustomResourceDefinition"}
-		responsewriters.ErrorNegotiated(apierrors.NewInvalid(gk, info.Name, nil), filters.Codecs, schema.GroupVersion{}, w,
+		responsewriters.ErrorNegotiated(apierrors.NewInvalid(gk, info.Name, nil), crds.Codecs, schema.GroupVersion{}, w,
 			req)
 		return
 	case info.Verb == "get" && !exists:
-		responsewriters.ErrorNegotiated(apierrors.NewNotFound(gr, info.Name), filters.Codecs, schema.GroupVersion{}, w, req)
+		responsewriters.ErrorNegotiated(apierrors.NewNotFound(gr, info.Name), crds.Codecs, schema.GroupVersion{}, w, req)
 		return
 	case info.Verb == "patch" && (!exists || string(body) != a.body):
 		generation++

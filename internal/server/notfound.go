@@ -10,7 +10,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/crd-server/crd-server/internal/server/filters"
+	"github.com/crd-server/crd-server/internal/crds"
 )
 
 // retryAfterSeconds is the delay that clients get while the server starts.
@@ -28,5 +28,5 @@ func notFound(w http.ResponseWriter, req *http.Request) {
 		err = apierrors.NewServiceUnavailable("the server is starting and does not know all resources yet, please try again")
 		err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfterSeconds}
 	}
-	responsewriters.ErrorNegotiated(err, filters.Codecs, gv, w, req)
+	responsewriters.ErrorNegotiated(err, crds.Codecs, gv, w, req)
 }

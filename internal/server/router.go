@@ -20,7 +20,7 @@ import (
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/metrics/prometheus/slis"
 
-	"github.com/crd-server/crd-server/internal/server/filters"
+	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/server/metrics"
 )
 
@@ -159,7 +159,7 @@ func onlyGet(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method != http.MethodGet && req.Method != http.MethodHead {
 			responsewriters.ErrorNegotiated(apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, req.Method,
-				schema.GroupResource{}, "", "", 0, false), filters.Codecs, schema.GroupVersion{}, w, req)
+				schema.GroupResource{}, "", "", 0, false), crds.Codecs, schema.GroupVersion{}, w, req)
 			return
 		}
 		h.ServeHTTP(w, req)

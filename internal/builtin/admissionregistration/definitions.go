@@ -13,51 +13,33 @@ var categories = []string{"api-extensions"}
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{
 		{
-			GroupVersion: admissionregistrationv1.SchemeGroupVersion, Kind: "MutatingAdmissionPolicyBinding",
-			Plural: "mutatingadmissionpolicybindings", Singular: "mutatingadmissionpolicybinding", Categories: categories,
-			Object:   &admissionregistrationv1.MutatingAdmissionPolicyBinding{},
-			List:     &admissionregistrationv1.MutatingAdmissionPolicyBindingList{},
-			Strategy: mutatingBindingRules, Default: setDefaults, Columns: mutatingBindingColumns,
+			Object: &admissionregistrationv1.MutatingAdmissionPolicyBinding{}, Categories: categories,
+			Strategy: mutatingBindingRules, Default: setDefaults, Columns: bindingColumns,
 		},
 		{
-			GroupVersion: admissionregistrationv1.SchemeGroupVersion, Kind: "MutatingAdmissionPolicy",
-			Plural: "mutatingadmissionpolicies", Singular: "mutatingadmissionpolicy", Categories: categories,
-			Object:   &admissionregistrationv1.MutatingAdmissionPolicy{},
-			List:     &admissionregistrationv1.MutatingAdmissionPolicyList{},
+			Object: &admissionregistrationv1.MutatingAdmissionPolicy{}, Categories: categories,
 			Strategy: mutatingPolicyRules, Default: setDefaults, Columns: mutatingPolicyColumns,
 		},
 		{
-			GroupVersion: admissionregistrationv1.SchemeGroupVersion, Kind: "MutatingWebhookConfiguration",
-			Plural: "mutatingwebhookconfigurations", Singular: "mutatingwebhookconfiguration", Categories: categories,
-			Object:   &admissionregistrationv1.MutatingWebhookConfiguration{},
-			List:     &admissionregistrationv1.MutatingWebhookConfigurationList{},
-			Strategy: mutatingWebhookRules, Default: setDefaults, Columns: mutatingWebhookColumns,
+			Object: &admissionregistrationv1.MutatingWebhookConfiguration{}, Categories: categories,
+			Strategy: mutatingWebhookRules, Default: setDefaults, Columns: webhookColumns,
 		},
 		{
-			GroupVersion: admissionregistrationv1.SchemeGroupVersion, Kind: "ValidatingAdmissionPolicyBinding",
-			Plural: "validatingadmissionpolicybindings", Singular: "validatingadmissionpolicybinding", Categories: categories,
-			Object:   &admissionregistrationv1.ValidatingAdmissionPolicyBinding{},
-			List:     &admissionregistrationv1.ValidatingAdmissionPolicyBindingList{},
-			Strategy: validatingBindingRules, Default: setDefaults, Columns: validatingBindingColumns,
+			Object: &admissionregistrationv1.ValidatingAdmissionPolicyBinding{}, Categories: categories,
+			Strategy: validatingBindingRules, Default: setDefaults, Columns: bindingColumns,
 		},
 		{
-			GroupVersion: admissionregistrationv1.SchemeGroupVersion, Kind: "ValidatingAdmissionPolicy",
-			Plural: "validatingadmissionpolicies", Singular: "validatingadmissionpolicy", Categories: categories,
-			Object:   &admissionregistrationv1.ValidatingAdmissionPolicy{},
-			List:     &admissionregistrationv1.ValidatingAdmissionPolicyList{},
+			Object: &admissionregistrationv1.ValidatingAdmissionPolicy{}, Categories: categories,
 			Strategy: validatingPolicyRules, Default: setDefaults, Columns: validatingPolicyColumns,
 			Resets: []string{"status"},
 			Subresources: []resource.Subresource{{
-				Name: "status", Verbs: resource.SubresourceVerbs, Strategy: validatingPolicyStatus,
+				Name: "status", Strategy: validatingPolicyStatus,
 				Resets: []string{"metadata", "spec"},
 			}},
 		},
 		{
-			GroupVersion: admissionregistrationv1.SchemeGroupVersion, Kind: "ValidatingWebhookConfiguration",
-			Plural: "validatingwebhookconfigurations", Singular: "validatingwebhookconfiguration", Categories: categories,
-			Object:   &admissionregistrationv1.ValidatingWebhookConfiguration{},
-			List:     &admissionregistrationv1.ValidatingWebhookConfigurationList{},
-			Strategy: validatingWebhookRules, Default: setDefaults, Columns: validatingWebhookColumns,
+			Object: &admissionregistrationv1.ValidatingWebhookConfiguration{}, Categories: categories,
+			Strategy: validatingWebhookRules, Default: setDefaults, Columns: webhookColumns,
 		},
 	}
 }

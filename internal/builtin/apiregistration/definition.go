@@ -1,9 +1,6 @@
 package apiregistration
 
 import (
-	"k8s.io/apimachinery/pkg/runtime"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper"
 
@@ -23,30 +20,32 @@ func Definition() *resource.Definition {
 		Categories: []string{"api-extensions"},
 		Object:     &apiregistrationv1.APIService{}, List: &apiregistrationv1.APIServiceList{},
 		Verbs:   []string{"get", "list", "watch"},
-		Columns: &resource.Columns{Definitions: columns, Cells: cells},
+		Columns: columns,
 		Folder:  Folder,
 	}
 }
 
-var columns = []metav1.TableColumnDefinition{
-	resource.NameColumn,
-	{Name: "Service", Type: "string", Description: "The reference to the service that hosts this API endpoint."},
-	{Name: "Available", Type: "string", Description: "Whether this service is available."},
-	resource.AgeColumn,
+var columns = resource.Columns[*apiregistrationv1.APIService]{
+	{Name: "Service", Cell: serviceCell, Doc: "The reference to the service that hosts this API endpoint."},
+	{Name: "Available", Cell: availableCell, Doc: "Whether this service is available."},
+	{Name: "Age"},
 }
 
-func cells(obj runtime.Object) []any {
-	service := obj.(*apiregistrationv1.APIService)
-	host := "Local"
-	if reference := service.Spec.Service; reference != nil {
-		host = reference.Namespace + "/" + reference.Name
+func serviceCell(service *apiregistrationv1.APIService) any {
+	reference := service.Spec.Service
+	if reference == nil {
+		return "Local"
 	}
-	available := string(apiregistrationv1.ConditionUnknown)
-	if c := helper.GetAPIServiceConditionByType(service, apiregistrationv1.Available); c != nil {
-		available = string(c.Status)
-		if c.Status != apiregistrationv1.ConditionTrue && c.Reason != "" {
-			available += " (" + c.Reason + ")"
-		}
+	return reference.Namespace + "/" + reference.Name
+}
+
+func availableCell(service *apiregistrationv1.APIService) any {
+	c := helper.GetAPIServiceConditionByType(service, apiregistrationv1.Available)
+	switch {
+	case c == nil:
+		return string(apiregistrationv1.ConditionUnknown)
+	case c.Status != apiregistrationv1.ConditionTrue && c.Reason != "":
+		return string(c.Status) + " (" + c.Reason + ")"
 	}
-	return []any{service.Name, host, available, resource.Age(service)}
+	return string(c.Status)
 }

@@ -29,7 +29,7 @@ func TestColumns(t *testing.T) {
 		{apiregistrationv1.APIService{}, []any{"v1.a", "Local", "Unknown", "<unknown>"}},
 	} {
 		test.service.ObjectMeta = metav1.ObjectMeta{Name: "v1.a"}
-		table, err := Definition().Columns.ConvertToTable(context.Background(), &test.service, nil)
+		table, err := Definition().Printer().ConvertToTable(context.Background(), &test.service, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

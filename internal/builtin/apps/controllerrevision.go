@@ -7,7 +7,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -37,20 +36,15 @@ func checkData(r *appsv1.ControllerRevision) field.ErrorList {
 		rules.Missing(!isMissing && err != nil, path, "data must be a valid JSON object")...)
 }
 
-var revisionColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		{Name: "Controller", Type: "string", Description: "Controller of the object"},
-		{Name: "Revision", Type: "string", Description: appsv1.ControllerRevision{}.SwaggerDoc()["revision"]},
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		r := obj.(*appsv1.ControllerRevision)
-		controller := "<none>"
-		if owner := metav1.GetControllerOf(r); owner != nil {
-			kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()
-			controller = strings.ToLower(kind.String()) + "/" + owner.Name
+var revisionColumns = resource.Columns[*appsv1.ControllerRevision]{
+	{Name: "Controller", Doc: "Controller of the object", Cell: func(r *appsv1.ControllerRevision) any {
+		owner := metav1.GetControllerOf(r)
+		if owner == nil {
+			return "<none>"
 		}
-		return []any{r.Name, controller, r.Revision, resource.Age(r)}
-	},
+		kind := schema.FromAPIVersionAndKind(owner.APIVersion, owner.Kind).GroupKind()
+		return strings.ToLower(kind.String()) + "/" + owner.Name
+	}},
+	{Name: "Revision", Field: "revision"},
+	{Name: "Age"},
 }

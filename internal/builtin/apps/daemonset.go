@@ -5,11 +5,9 @@ import (
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -129,22 +127,15 @@ func checkRollingDaemonSet(rolling *appsv1.RollingUpdateDaemonSet, path *field.P
 	)
 }
 
-var daemonColumns = &resource.Columns{
-	Definitions: columnsWith([]metav1.TableColumnDefinition{
-		{Name: "Desired", Type: "integer", Description: appsv1.DaemonSetStatus{}.SwaggerDoc()["desiredNumberScheduled"]},
-		{Name: "Current", Type: "integer", Description: appsv1.DaemonSetStatus{}.SwaggerDoc()["currentNumberScheduled"]},
-		{Name: "Ready", Type: "integer", Description: appsv1.DaemonSetStatus{}.SwaggerDoc()["numberReady"]},
-		{Name: "Up-to-date", Type: "integer", Description: appsv1.DaemonSetStatus{}.SwaggerDoc()["updatedNumberScheduled"]},
-		{Name: "Available", Type: "integer", Description: appsv1.DaemonSetStatus{}.SwaggerDoc()["numberAvailable"]},
-		{Name: "Node Selector", Type: "string", Description: corev1.PodSpec{}.SwaggerDoc()["nodeSelector"]},
-	}, selectorColumn(appsv1.DaemonSetSpec{}.SwaggerDoc()["selector"])),
-	Cells: func(obj runtime.Object) []any {
-		d := obj.(*appsv1.DaemonSet)
-		cells := append([]any{
-			d.Name, int64(d.Status.DesiredNumberScheduled), int64(d.Status.CurrentNumberScheduled),
-			int64(d.Status.NumberReady), int64(d.Status.UpdatedNumberScheduled), int64(d.Status.NumberAvailable),
-			labels.FormatLabels(d.Spec.Template.Spec.NodeSelector), resource.Age(d),
-		}, podspec.ContainerCells(&d.Spec.Template.Spec)...)
-		return append(cells, metav1.FormatLabelSelector(d.Spec.Selector))
-	},
+var daemonColumns = resource.Columns[*appsv1.DaemonSet]{
+	{Name: "Desired", Type: "integer", Field: "status.desiredNumberScheduled"},
+	{Name: "Current", Type: "integer", Field: "status.currentNumberScheduled"},
+	{Name: "Ready", Type: "integer", Field: "status.numberReady"},
+	{Name: "Up-to-date", Type: "integer", Field: "status.updatedNumberScheduled"},
+	{Name: "Available", Type: "integer", Field: "status.numberAvailable"},
+	{Name: "Node Selector", Field: "spec.template.spec.nodeSelector"},
+	{Name: "Age"},
+	{Name: "Containers", Wide: true, Field: "spec.template.spec.containers[*].name", Doc: podspec.NamesDoc},
+	{Name: "Images", Wide: true, Field: "spec.template.spec.containers[*].image", Doc: podspec.ImagesDoc},
+	{Name: "Selector", Wide: true, Field: "spec.selector"},
 }

@@ -11,73 +11,56 @@ import (
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{
 		{
-			GroupVersion: corev1.SchemeGroupVersion, Kind: "ReplicationController", Plural: "replicationcontrollers",
-			Singular: "replicationcontroller", ShortNames: []string{"rc"}, Categories: all, Namespaced: true,
-			Object: &corev1.ReplicationController{}, List: &corev1.ReplicationControllerList{},
-			Folder: "controllers", Strategy: controllerStrategy, Default: defaultController, Resets: status,
+			Object: &corev1.ReplicationController{}, ShortNames: []string{"rc"}, Categories: all, Namespaced: true,
+			Folder: "controllers", Strategy: controllerStrategy, Default: defaultController,
 			Subresources: []resource.Subresource{
-				{Name: "scale", Verbs: resource.SubresourceVerbs, Scale: scale},
-				{Name: "status", Verbs: resource.SubresourceVerbs, Strategy: controllerStatus, Resets: spec},
+				{Name: "scale", Scale: scale},
+				{Name: "status", Strategy: controllerStatus},
 			},
-			Columns: controllerColumns, Fields: controllerFields, OrphansDependents: true,
+			Columns: controllerColumns, OrphansDependents: true,
+			Fields: &resource.Fields{Values: resource.Paths(&corev1.ReplicationController{}, "status.replicas")},
 		},
 		{
-			GroupVersion: appsv1.SchemeGroupVersion, Kind: "ControllerRevision", Plural: "controllerrevisions",
-			Singular: "controllerrevision", Namespaced: true,
-			Object: &appsv1.ControllerRevision{}, List: &appsv1.ControllerRevisionList{},
+			Object: &appsv1.ControllerRevision{}, Namespaced: true,
 			Strategy: revisionStrategy, Columns: revisionColumns,
 		},
 		{
-			GroupVersion: appsv1.SchemeGroupVersion, Kind: "DaemonSet", Plural: "daemonsets", Singular: "daemonset",
-			ShortNames: []string{"ds"}, Categories: all, Namespaced: true,
-			Object: &appsv1.DaemonSet{}, List: &appsv1.DaemonSetList{},
-			Strategy: daemonStrategy, Default: defaultDaemonSet, Resets: status,
-			Subresources: []resource.Subresource{
-				{Name: "status", Verbs: resource.SubresourceVerbs, Strategy: daemonStatus, Resets: spec},
-			},
-			Columns: daemonColumns, Upgrade: upgradeDaemonSet,
+			Object: &appsv1.DaemonSet{}, ShortNames: []string{"ds"}, Categories: all, Namespaced: true,
+			Strategy: daemonStrategy, Default: defaultDaemonSet,
+			Subresources: []resource.Subresource{{Name: "status", Strategy: daemonStatus}},
+			Columns:      daemonColumns, Upgrade: upgradeDaemonSet,
 		},
 		{
-			GroupVersion: appsv1.SchemeGroupVersion, Kind: "Deployment", Plural: "deployments", Singular: "deployment",
-			ShortNames: []string{"deploy"}, Categories: all, Namespaced: true,
-			Object: &appsv1.Deployment{}, List: &appsv1.DeploymentList{},
-			Strategy: deploymentStrategy, Default: defaultDeployment, Resets: status,
+			Object: &appsv1.Deployment{}, ShortNames: []string{"deploy"}, Categories: all, Namespaced: true,
+			Strategy: deploymentStrategy, Default: defaultDeployment,
 			Subresources: []resource.Subresource{
-				{Name: "scale", Verbs: resource.SubresourceVerbs, Scale: scale},
+				{Name: "scale", Scale: scale},
 				{
-					Name: "status", Verbs: resource.SubresourceVerbs, Strategy: deploymentStatus,
+					Name: "status", Strategy: deploymentStatus,
 					Resets: []string{"spec", "metadata.labels"},
 				},
 			},
 			Columns: deploymentColumns, Upgrade: upgradeDeployment,
 		},
 		{
-			GroupVersion: appsv1.SchemeGroupVersion, Kind: "ReplicaSet", Plural: "replicasets", Singular: "replicaset",
-			ShortNames: []string{"rs"}, Categories: all, Namespaced: true,
-			Object: &appsv1.ReplicaSet{}, List: &appsv1.ReplicaSetList{},
-			Strategy: replicaSetStrategy, Default: defaultReplicaSet, Resets: status,
+			Object: &appsv1.ReplicaSet{}, ShortNames: []string{"rs"}, Categories: all, Namespaced: true,
+			Strategy: replicaSetStrategy, Default: defaultReplicaSet,
 			Subresources: []resource.Subresource{
-				{Name: "scale", Verbs: resource.SubresourceVerbs, Scale: scale},
-				{Name: "status", Verbs: resource.SubresourceVerbs, Strategy: replicaSetStatus, Resets: spec},
+				{Name: "scale", Scale: scale},
+				{Name: "status", Strategy: replicaSetStatus},
 			},
 			Columns: replicaSetColumns,
 		},
 		{
-			GroupVersion: appsv1.SchemeGroupVersion, Kind: "StatefulSet", Plural: "statefulsets", Singular: "statefulset",
-			ShortNames: []string{"sts"}, Categories: all, Namespaced: true,
-			Object: &appsv1.StatefulSet{}, List: &appsv1.StatefulSetList{},
-			Strategy: statefulStrategy, Default: defaultStatefulSet, Resets: status,
+			Object: &appsv1.StatefulSet{}, ShortNames: []string{"sts"}, Categories: all, Namespaced: true,
+			Strategy: statefulStrategy, Default: defaultStatefulSet,
 			Subresources: []resource.Subresource{
-				{Name: "scale", Verbs: resource.SubresourceVerbs, Scale: scale},
-				{Name: "status", Verbs: resource.SubresourceVerbs, Strategy: statefulStatus, Resets: spec},
+				{Name: "scale", Scale: scale},
+				{Name: "status", Strategy: statefulStatus},
 			},
 			Columns: statefulColumns,
 		},
 	}
 }
 
-var (
-	all    = []string{"all"}
-	spec   = []string{"spec"}
-	status = []string{"status"}
-)
+var all = []string{"all"}

@@ -96,22 +96,22 @@ func checkRollingDeployment(rolling *appsv1.RollingUpdateDeployment, path *field
 	)
 }
 
-var deploymentColumns = &resource.Columns{
-	Definitions: columnsWith([]metav1.TableColumnDefinition{
-		{Name: "Ready", Type: "string", Description: "Number of the pod with ready state"},
-		{Name: "Up-to-date", Type: "string", Description: appsv1.DeploymentStatus{}.SwaggerDoc()["updatedReplicas"]},
-		{Name: "Available", Type: "string", Description: appsv1.DeploymentStatus{}.SwaggerDoc()["availableReplicas"]},
-	}, selectorColumn(appsv1.DeploymentSpec{}.SwaggerDoc()["selector"])),
-	Cells: func(obj runtime.Object) []any {
-		d := obj.(*appsv1.Deployment)
-		cells := append([]any{
-			d.Name, fmt.Sprintf("%d/%d", d.Status.ReadyReplicas, ptr.Deref(d.Spec.Replicas, 0)),
-			int64(d.Status.UpdatedReplicas), int64(d.Status.AvailableReplicas), resource.Age(d),
-		}, podspec.ContainerCells(&d.Spec.Template.Spec)...)
+const readyDoc = "Number of the pod with ready state"
+
+var deploymentColumns = resource.Columns[*appsv1.Deployment]{
+	{Name: "Ready", Doc: readyDoc, Cell: func(d *appsv1.Deployment) any {
+		return fmt.Sprintf("%d/%d", d.Status.ReadyReplicas, ptr.Deref(d.Spec.Replicas, 0))
+	}},
+	{Name: "Up-to-date", Field: "status.updatedReplicas"},
+	{Name: "Available", Field: "status.availableReplicas"},
+	{Name: "Age"},
+	{Name: "Containers", Wide: true, Field: "spec.template.spec.containers[*].name", Doc: podspec.NamesDoc},
+	{Name: "Images", Wide: true, Field: "spec.template.spec.containers[*].image", Doc: podspec.ImagesDoc},
+	{Name: "Selector", Wide: true, Field: "spec.selector", Cell: func(d *appsv1.Deployment) any {
 		selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
 		if err != nil {
-			return append(cells, "<invalid>")
+			return "<invalid>"
 		}
-		return append(cells, selector.String())
-	},
+		return selector.String()
+	}},
 }

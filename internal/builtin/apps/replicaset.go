@@ -6,10 +6,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -47,18 +45,12 @@ func defaultReplicaSet(obj runtime.Object) {
 	podspec.DefaultTemplate(&spec.Template)
 }
 
-var replicaSetColumns = &resource.Columns{
-	Definitions: columnsWith([]metav1.TableColumnDefinition{
-		{Name: "Desired", Type: "integer", Description: appsv1.ReplicaSetSpec{}.SwaggerDoc()["replicas"]},
-		{Name: "Current", Type: "integer", Description: appsv1.ReplicaSetStatus{}.SwaggerDoc()["replicas"]},
-		{Name: "Ready", Type: "integer", Description: appsv1.ReplicaSetStatus{}.SwaggerDoc()["readyReplicas"]},
-	}, selectorColumn(appsv1.ReplicaSetSpec{}.SwaggerDoc()["selector"])),
-	Cells: func(obj runtime.Object) []any {
-		r := obj.(*appsv1.ReplicaSet)
-		cells := append([]any{
-			r.Name, int64(ptr.Deref(r.Spec.Replicas, 0)), int64(r.Status.Replicas), int64(r.Status.ReadyReplicas),
-			resource.Age(r),
-		}, podspec.ContainerCells(&r.Spec.Template.Spec)...)
-		return append(cells, metav1.FormatLabelSelector(r.Spec.Selector))
-	},
+var replicaSetColumns = resource.Columns[*appsv1.ReplicaSet]{
+	{Name: "Desired", Type: "integer", Field: "spec.replicas"},
+	{Name: "Current", Type: "integer", Field: "status.replicas"},
+	{Name: "Ready", Type: "integer", Field: "status.readyReplicas"},
+	{Name: "Age"},
+	{Name: "Containers", Wide: true, Field: "spec.template.spec.containers[*].name", Doc: podspec.NamesDoc},
+	{Name: "Images", Wide: true, Field: "spec.template.spec.containers[*].image", Doc: podspec.ImagesDoc},
+	{Name: "Selector", Wide: true, Field: "spec.selector"},
 }

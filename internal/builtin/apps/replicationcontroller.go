@@ -1,18 +1,14 @@
 package apps
 
 import (
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -56,28 +52,12 @@ func checkController(c *corev1.ReplicationController) field.ErrorList {
 	return append(errs, rules.NonNegatives(spec, specPath, "replicas", "minReadySeconds")...)
 }
 
-var controllerFields = &resource.Fields{
-	Names: []string{"status.replicas"},
-	Values: func(obj runtime.Object) map[string]string {
-		replicas := obj.(*corev1.ReplicationController).Status.Replicas
-		return map[string]string{"status.replicas": strconv.Itoa(int(replicas))}
-	},
-	Error: func(name string) error { return fmt.Errorf("field label not supported: %s", name) },
-}
-
-var controllerColumns = &resource.Columns{
-	Definitions: columnsWith([]metav1.TableColumnDefinition{
-		{Name: "Desired", Type: "integer", Description: corev1.ReplicationControllerSpec{}.SwaggerDoc()["replicas"]},
-		{Name: "Current", Type: "integer", Description: corev1.ReplicationControllerStatus{}.SwaggerDoc()["replicas"]},
-		{Name: "Ready", Type: "integer", Description: corev1.ReplicationControllerStatus{}.SwaggerDoc()["readyReplicas"]},
-	}, selectorColumn(corev1.ReplicationControllerSpec{}.SwaggerDoc()["selector"])),
-	Cells: func(obj runtime.Object) []any {
-		c := obj.(*corev1.ReplicationController)
-		template := ptr.Deref(c.Spec.Template, corev1.PodTemplateSpec{})
-		cells := append([]any{
-			c.Name, int64(ptr.Deref(c.Spec.Replicas, 0)), int64(c.Status.Replicas), int64(c.Status.ReadyReplicas),
-			resource.Age(c),
-		}, podspec.ContainerCells(&template.Spec)...)
-		return append(cells, labels.FormatLabels(c.Spec.Selector))
-	},
+var controllerColumns = resource.Columns[*corev1.ReplicationController]{
+	{Name: "Desired", Type: "integer", Field: "spec.replicas"},
+	{Name: "Current", Type: "integer", Field: "status.replicas"},
+	{Name: "Ready", Type: "integer", Field: "status.readyReplicas"},
+	{Name: "Age"},
+	{Name: "Containers", Wide: true, Field: "spec.template.spec.containers[*].name", Doc: podspec.NamesDoc},
+	{Name: "Images", Wide: true, Field: "spec.template.spec.containers[*].image", Doc: podspec.ImagesDoc},
+	{Name: "Selector", Wide: true, Field: "spec.selector"},
 }

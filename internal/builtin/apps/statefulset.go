@@ -7,7 +7,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -186,13 +185,11 @@ func checkRetention(
 		rules.Known(policy.WhenScaled, path.Child("whenScaled"), keep, remove)...)
 }
 
-var statefulColumns = &resource.Columns{
-	Definitions: columnsWith([]metav1.TableColumnDefinition{
-		{Name: "Ready", Type: "string", Description: "Number of the pod with ready state"},
-	}),
-	Cells: func(obj runtime.Object) []any {
-		s := obj.(*appsv1.StatefulSet)
-		ready := fmt.Sprintf("%d/%d", s.Status.ReadyReplicas, ptr.Deref(s.Spec.Replicas, 0))
-		return append([]any{s.Name, ready, resource.Age(s)}, podspec.ContainerCells(&s.Spec.Template.Spec)...)
-	},
+var statefulColumns = resource.Columns[*appsv1.StatefulSet]{
+	{Name: "Ready", Doc: readyDoc, Cell: func(s *appsv1.StatefulSet) any {
+		return fmt.Sprintf("%d/%d", s.Status.ReadyReplicas, ptr.Deref(s.Spec.Replicas, 0))
+	}},
+	{Name: "Age"},
+	{Name: "Containers", Wide: true, Field: "spec.template.spec.containers[*].name", Doc: podspec.NamesDoc},
+	{Name: "Images", Wide: true, Field: "spec.template.spec.containers[*].image", Doc: podspec.ImagesDoc},
 }

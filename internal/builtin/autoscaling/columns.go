@@ -8,49 +8,41 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-var columns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		{Name: "Reference", Type: "string",
-			Description: autoscalingv2.HorizontalPodAutoscalerSpec{}.SwaggerDoc()["scaleTargetRef"]},
-		{Name: "Targets", Type: "string", Description: autoscalingv2.HorizontalPodAutoscalerSpec{}.SwaggerDoc()["metrics"]},
-		{Name: "MinPods", Type: "string",
-			Description: autoscalingv2.HorizontalPodAutoscalerSpec{}.SwaggerDoc()["minReplicas"]},
-		{Name: "MaxPods", Type: "string",
-			Description: autoscalingv2.HorizontalPodAutoscalerSpec{}.SwaggerDoc()["maxReplicas"]},
-		{
-			Name: "Replicas", Type: "string",
-			Description: autoscalingv2.HorizontalPodAutoscalerStatus{}.SwaggerDoc()["currentReplicas"],
-		},
-		resource.AgeColumn,
+// columns are those of both versions, described by the fields of v2.
+var columns = resource.Converted[*autoscalingv2.HorizontalPodAutoscaler]{
+	Convert: func(obj runtime.Object) *autoscalingv2.HorizontalPodAutoscaler {
+		if v1, ok := obj.(*autoscalingv1.HorizontalPodAutoscaler); ok {
+			return fromV1(v1)
+		}
+		return obj.(*autoscalingv2.HorizontalPodAutoscaler)
 	},
-	Cells: func(obj runtime.Object) []any {
-		h, ok := obj.(*autoscalingv2.HorizontalPodAutoscaler)
-		if !ok {
-			h = fromV1(obj.(*autoscalingv1.HorizontalPodAutoscaler))
-		}
-		minimum := "<unset>"
-		if h.Spec.MinReplicas != nil {
-			minimum = fmt.Sprint(*h.Spec.MinReplicas)
-		}
-		return []any{
-			h.Name, h.Spec.ScaleTargetRef.Kind + "/" + h.Spec.ScaleTargetRef.Name, targetsCell(h), minimum,
-			int64(h.Spec.MaxReplicas), int64(h.Status.CurrentReplicas), resource.Age(h),
-		}
+	Columns: resource.Columns[*autoscalingv2.HorizontalPodAutoscaler]{
+		{Name: "Reference", Field: "spec.scaleTargetRef", Cell: func(h *autoscalingv2.HorizontalPodAutoscaler) any {
+			return h.Spec.ScaleTargetRef.Kind + "/" + h.Spec.ScaleTargetRef.Name
+		}},
+		{Name: "Targets", Field: "spec.metrics", Cell: targetsCell},
+		{Name: "MinPods", Field: "spec.minReplicas", Cell: func(h *autoscalingv2.HorizontalPodAutoscaler) any {
+			if h.Spec.MinReplicas == nil {
+				return "<unset>"
+			}
+			return fmt.Sprint(*h.Spec.MinReplicas)
+		}},
+		{Name: "MaxPods", Field: "spec.maxReplicas"},
+		{Name: "Replicas", Field: "status.currentReplicas"},
+		{Name: "Age"},
 	},
 }
 
 // maxTargets is how many metrics are printed.
 const maxTargets = 2
 
-func targetsCell(h *autoscalingv2.HorizontalPodAutoscaler) string {
+func targetsCell(h *autoscalingv2.HorizontalPodAutoscaler) any {
 	if len(h.Spec.Metrics) == 0 {
 		return "<none>"
 	}

@@ -6,9 +6,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/api/meta/table"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
 
@@ -16,31 +13,17 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-// wideColumns are the columns of the containers and the selector of a job.
-var wideColumns = append(podspec.ContainerColumns(1), metav1.TableColumnDefinition{
-	Name: "Selector", Type: "string", Priority: 1, Description: batchv1.JobSpec{}.SwaggerDoc()["selector"],
-})
-
-func wideCells(spec *batchv1.JobSpec) []any {
-	return append(podspec.ContainerCells(&spec.Template.Spec), metav1.FormatLabelSelector(spec.Selector))
+var jobColumns = resource.Columns[*batchv1.Job]{
+	{Name: "Status", Doc: "Status of the job.", Cell: jobState},
+	{Name: "Completions", Field: "status.succeeded", Cell: completionsCell},
+	{Name: "Duration", Doc: "Time required to complete the job.", Cell: durationCell},
+	{Name: "Age"},
+	{Name: "Containers", Wide: true, Field: "spec.template.spec.containers[*].name", Doc: podspec.NamesDoc},
+	{Name: "Images", Wide: true, Field: "spec.template.spec.containers[*].image", Doc: podspec.ImagesDoc},
+	{Name: "Selector", Wide: true, Field: "spec.selector"},
 }
 
-var jobColumns = &resource.Columns{
-	Definitions: slices.Concat([]metav1.TableColumnDefinition{
-		resource.NameColumn,
-		{Name: "Status", Type: "string", Description: "Status of the job."},
-		{Name: "Completions", Type: "string", Description: batchv1.JobStatus{}.SwaggerDoc()["succeeded"]},
-		{Name: "Duration", Type: "string", Description: "Time required to complete the job."},
-		resource.AgeColumn,
-	}, wideColumns),
-	Cells: func(obj runtime.Object) []any {
-		job := obj.(*batchv1.Job)
-		cells := []any{job.Name, jobState(job), completionsCell(job), durationCell(&job.Status), resource.Age(job)}
-		return append(cells, wideCells(&job.Spec)...)
-	},
-}
-
-func jobState(job *batchv1.Job) string {
+func jobState(job *batchv1.Job) any {
 	conditions := job.Status.Conditions
 	switch {
 	case firstIsTrue(conditions, batchv1.JobComplete):
@@ -66,7 +49,7 @@ func firstIsTrue(conditions []batchv1.JobCondition, name batchv1.JobConditionTyp
 	return n >= 0 && conditions[n].Status == "True"
 }
 
-func completionsCell(job *batchv1.Job) string {
+func completionsCell(job *batchv1.Job) any {
 	done, parallel := job.Status.Succeeded, ptr.Deref(job.Spec.Parallelism, 0)
 	switch {
 	case job.Spec.Completions != nil:
@@ -77,7 +60,8 @@ func completionsCell(job *batchv1.Job) string {
 	return fmt.Sprintf("%d/1", done)
 }
 
-func durationCell(s *batchv1.JobStatus) string {
+func durationCell(job *batchv1.Job) any {
+	s := &job.Status
 	switch {
 	case s.StartTime == nil:
 		return ""
@@ -87,35 +71,25 @@ func durationCell(s *batchv1.JobStatus) string {
 	return duration.HumanDuration(s.CompletionTime.Sub(s.StartTime.Time))
 }
 
-var cronColumns = &resource.Columns{
-	Definitions: slices.Concat([]metav1.TableColumnDefinition{
-		resource.NameColumn,
-		{Name: "Schedule", Type: "string", Description: batchv1.CronJobSpec{}.SwaggerDoc()["schedule"]},
-		{Name: "Timezone", Type: "string", Description: batchv1.CronJobSpec{}.SwaggerDoc()["timeZone"]},
-		{Name: "Suspend", Type: "boolean", Description: batchv1.CronJobSpec{}.SwaggerDoc()["suspend"]},
-		{Name: "Active", Type: "integer", Description: batchv1.CronJobStatus{}.SwaggerDoc()["active"]},
-		{Name: "Last Schedule", Type: "string", Description: batchv1.CronJobStatus{}.SwaggerDoc()["lastScheduleTime"]},
-		resource.AgeColumn,
-	}, wideColumns),
-	Cells: func(obj runtime.Object) []any {
-		cron := obj.(*batchv1.CronJob)
-		suspended, last := "<unset>", "<none>"
-		if cron.Spec.Suspend != nil {
-			suspended = printBool(*cron.Spec.Suspend)
-		}
-		if at := cron.Status.LastScheduleTime; at != nil {
-			last = table.ConvertToHumanReadableDateType(*at)
-		}
-		cells := []any{
-			cron.Name, cron.Spec.Schedule, ptr.Deref(cron.Spec.TimeZone, "<none>"), suspended,
-			int64(len(cron.Status.Active)), last, resource.Age(cron),
-		}
-		return append(cells, wideCells(&cron.Spec.JobTemplate.Spec)...)
-	},
+var cronColumns = resource.Columns[*batchv1.CronJob]{
+	{Name: "Schedule", Field: "spec.schedule"},
+	{Name: "Timezone", Field: "spec.timeZone", Empty: "<none>"},
+	{Name: "Suspend", Type: "boolean", Field: "spec.suspend", Cell: suspendCell},
+	{Name: "Active", Type: "integer", Field: "status.active"},
+	{Name: "Last Schedule", Field: "status.lastScheduleTime", Empty: "<none>"},
+	{Name: "Age"},
+	{Name: "Containers", Wide: true, Field: "spec.jobTemplate.spec.template.spec.containers[*].name",
+		Doc: podspec.NamesDoc},
+	{Name: "Images", Wide: true, Field: "spec.jobTemplate.spec.template.spec.containers[*].image",
+		Doc: podspec.ImagesDoc},
+	{Name: "Selector", Wide: true, Field: "spec.jobTemplate.spec.selector"},
 }
 
-func printBool(value bool) string {
-	if value {
+func suspendCell(cron *batchv1.CronJob) any {
+	switch suspend := cron.Spec.Suspend; {
+	case suspend == nil:
+		return "<unset>"
+	case *suspend:
 		return "True"
 	}
 	return "False"

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -118,11 +117,10 @@ func deleteWarnings(options *metav1.DeleteOptions) []string {
 }
 
 var jobFields = &resource.Fields{
-	Names: []string{"status.successful"},
-	Values: func(obj runtime.Object) map[string]string {
-		return map[string]string{"status.successful": strconv.Itoa(int(obj.(*batchv1.Job).Status.Succeeded))}
+	Values: map[string]func(obj runtime.Object) string{
+		"status.successful": func(obj runtime.Object) string { return fmt.Sprint(obj.(*batchv1.Job).Status.Succeeded) },
 	},
-	Error: func(name string) error { return fmt.Errorf("field label %q not supported for Job", name) },
+	Unsupported: "field label %q not supported for Job",
 }
 
 func checkJob(job *batchv1.Job) field.ErrorList {

@@ -3,8 +3,6 @@ package coordination
 import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -46,14 +44,7 @@ func checkSpec(spec *coordinationv1.LeaseSpec) field.ErrorList {
 }
 
 // LeaseColumns are the printed columns of leases.
-var LeaseColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		{Name: "Holder", Type: "string", Description: coordinationv1.LeaseSpec{}.SwaggerDoc()["holderIdentity"]},
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		lease := obj.(*coordinationv1.Lease)
-		return []any{lease.Name, ptr.Deref(lease.Spec.HolderIdentity, ""), resource.Age(lease)}
-	},
+var LeaseColumns = resource.Columns[*coordinationv1.Lease]{
+	{Name: "Holder", Field: "spec.holderIdentity"},
+	{Name: "Age"},
 }

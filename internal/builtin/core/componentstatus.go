@@ -10,9 +10,7 @@ import (
 // list, so it is always empty, and cannot be written.
 func ComponentStatus() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: corev1.SchemeGroupVersion, Kind: "ComponentStatus", Plural: "componentstatuses",
-		Singular: "componentstatus", ShortNames: []string{"cs"}, Verbs: []string{"get", "list"},
+		Object: &corev1.ComponentStatus{}, ShortNames: []string{"cs"}, Verbs: []string{"get", "list"},
 		Deprecated: "v1 ComponentStatus is deprecated in v1.19+",
-		Object:     &corev1.ComponentStatus{}, List: &corev1.ComponentStatusList{},
 	}
 }

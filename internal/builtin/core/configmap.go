@@ -1,14 +1,12 @@
 package core
 
 import (
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -80,20 +78,10 @@ func withoutNulls(data map[string][]byte) {
 	}
 }
 
-// unsupportedField is the error for a field selector of a kind that names its fields itself.
-func unsupportedField(name string) error {
-	return fmt.Errorf("field label not supported: %s", name)
-}
-
 // ConfigMapColumns are the printed columns of ConfigMaps.
-var ConfigMapColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		{Name: "Data", Type: "string", Description: corev1.ConfigMap{}.SwaggerDoc()["data"]},
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		configMap := obj.(*corev1.ConfigMap)
-		return []any{configMap.Name, int64(len(configMap.Data) + len(configMap.BinaryData)), resource.Age(configMap)}
-	},
+var ConfigMapColumns = resource.Columns[*corev1.ConfigMap]{
+	{Name: "Data", Field: "data", Cell: func(configMap *corev1.ConfigMap) any {
+		return int64(len(configMap.Data) + len(configMap.BinaryData))
+	}},
+	{Name: "Age"},
 }

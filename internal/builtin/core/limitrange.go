@@ -17,9 +17,7 @@ import (
 // limitranger applies.
 func LimitRange() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: corev1.SchemeGroupVersion, Kind: "LimitRange", Plural: "limitranges", Singular: "limitrange",
-		ShortNames: []string{"limits"}, Namespaced: true,
-		Object: &corev1.LimitRange{}, List: &corev1.LimitRangeList{}, Default: defaultLimitRange,
+		Object: &corev1.LimitRange{}, ShortNames: []string{"limits"}, Namespaced: true, Default: defaultLimitRange,
 		Strategy: resource.Typed[*corev1.LimitRange]{
 			Prepare: func(obj *corev1.LimitRange) { resource.DefaultValue(&obj.Name, string(uuid.NewUUID())) },
 			CheckBoth: func(obj *corev1.LimitRange) field.ErrorList {

@@ -93,25 +93,8 @@ func NamespaceHeld(obj runtime.Object) bool {
 	return len(obj.(*corev1.Namespace).Spec.Finalizers) > 0
 }
 
-// NamespaceFields are the fields that select namespaces.
-var NamespaceFields = &resource.Fields{
-	Names: []string{"status.phase"},
-	Values: func(obj runtime.Object) map[string]string {
-		return map[string]string{"status.phase": string(obj.(*corev1.Namespace).Status.Phase)}
-	},
-	NoNamespace: true,
-	Error:       unsupportedField,
-}
-
 // NamespaceColumns are the printed columns of namespaces.
-var NamespaceColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		{Name: "Status", Type: "string", Description: "The status of the namespace"},
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		namespace := obj.(*corev1.Namespace)
-		return []any{namespace.Name, string(namespace.Status.Phase), resource.Age(namespace)}
-	},
+var NamespaceColumns = resource.Columns[*corev1.Namespace]{
+	{Name: "Status", Field: "status.phase", Doc: "The status of the namespace"},
+	{Name: "Age"},
 }

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -217,32 +216,23 @@ func untagged(selector *corev1.ScopeSelector) any {
 }
 
 // ResourceQuotaColumns are the printed columns of resource quotas.
-var ResourceQuotaColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		{
-			Name: "Request", Type: "string",
-			Description: "Request represents a minimum amount of cpu/memory that a container may consume.",
-		},
-		{
-			Name: "Limit", Type: "string",
-			Description: "Limits control the maximum amount of cpu/memory that a container may use " +
-				"independent of contention on the node.",
-		},
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		quota := obj.(*corev1.ResourceQuota)
-		var requests, limits []string
-		for _, name := range slices.Sorted(maps.Keys(quota.Status.Hard)) {
-			used, hard := quota.Status.Used[name], quota.Status.Hard[name]
-			cell := fmt.Sprintf("%s: %s/%s", name, used.String(), hard.String())
-			if strings.HasPrefix(string(name), "limits.") {
-				limits = append(limits, cell)
-			} else {
-				requests = append(requests, cell)
-			}
+var ResourceQuotaColumns = resource.Columns[*corev1.ResourceQuota]{
+	{Name: "Request", Cell: func(quota *corev1.ResourceQuota) any { return usedCell(&quota.Status, false) },
+		Doc: "Request represents a minimum amount of cpu/memory that a container may consume."},
+	{Name: "Limit", Cell: func(quota *corev1.ResourceQuota) any { return usedCell(&quota.Status, true) },
+		Doc: "Limits control the maximum amount of cpu/memory that a container may use " +
+			"independent of contention on the node."},
+	{Name: "Age"},
+}
+
+// usedCell says how much of the limits or of the other quantities is used.
+func usedCell(status *corev1.ResourceQuotaStatus, limits bool) string {
+	var cells []string
+	for _, name := range slices.Sorted(maps.Keys(status.Hard)) {
+		if strings.HasPrefix(string(name), "limits.") == limits {
+			used, hard := status.Used[name], status.Hard[name]
+			cells = append(cells, fmt.Sprintf("%s: %s/%s", name, used.String(), hard.String()))
 		}
-		return []any{quota.Name, strings.Join(requests, ", "), strings.Join(limits, ", "), resource.Age(quota)}
-	},
+	}
+	return strings.Join(cells, ", ")
 }

@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -109,25 +108,9 @@ func warnAboutSecret(secret *corev1.Secret) []string {
 	return nil
 }
 
-// SecretFields are the fields that select Secrets.
-var SecretFields = &resource.Fields{
-	Names: []string{"type"},
-	Values: func(obj runtime.Object) map[string]string {
-		return map[string]string{"type": string(obj.(*corev1.Secret).Type)}
-	},
-	Error: unsupportedField,
-}
-
 // SecretColumns are the printed columns of Secrets.
-var SecretColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		{Name: "Type", Type: "string", Description: corev1.Secret{}.SwaggerDoc()["type"]},
-		{Name: "Data", Type: "string", Description: corev1.Secret{}.SwaggerDoc()["data"]},
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		secret := obj.(*corev1.Secret)
-		return []any{secret.Name, string(secret.Type), int64(len(secret.Data)), resource.Age(secret)}
-	},
+var SecretColumns = resource.Columns[*corev1.Secret]{
+	{Name: "Type", Field: "type"},
+	{Name: "Data", Field: "data"},
+	{Name: "Age"},
 }

@@ -46,20 +46,10 @@ func warnAboutAccount(account *corev1.ServiceAccount) []string {
 
 // TokenSubresource is the subresource that issues tokens of service accounts. A request may name the account.
 func TokenSubresource() resource.Subresource {
-	return resource.Subresource{Name: "token", Verbs: []string{"create"}, Action: &resource.Action{
-		GroupVersion: authenticationv1.SchemeGroupVersion, Kind: "TokenRequest", Object: &authenticationv1.TokenRequest{},
-		KeepsSystemFields: true,
+	return resource.Subresource{Name: "token", Action: &resource.Action{
+		Object: &authenticationv1.TokenRequest{}, KeepsSystemFields: true,
 		Default: func(obj runtime.Object) {
 			resource.Default(&obj.(*authenticationv1.TokenRequest).Spec.ExpirationSeconds, 60*60)
 		},
 	}}
-}
-
-// ServiceAccountColumns are the printed columns of service accounts.
-var ServiceAccountColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{resource.NameColumn, resource.AgeColumn},
-	Cells: func(obj runtime.Object) []any {
-		account := obj.(*corev1.ServiceAccount)
-		return []any{account.Name, resource.Age(account)}
-	},
 }

@@ -1,12 +1,8 @@
 package devices
 
 import (
-	"fmt"
-
 	resourcev1 "k8s.io/api/resource/v1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
@@ -15,60 +11,36 @@ import (
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{
 		{
-			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "DeviceClass", Plural: "deviceclasses", Singular: "deviceclass",
-			Object: &resourcev1.DeviceClass{}, List: &resourcev1.DeviceClassList{},
-			Strategy: classRules.Rules(), Columns: nameAndAge, ReturnsDeleted: true,
+			Object:   &resourcev1.DeviceClass{},
+			Strategy: classRules.Rules(), Columns: resource.NameAndAge, ReturnsDeleted: true,
 		},
 		{
-			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "DeviceTaintRule",
-			Plural: "devicetaintrules", Singular: "devicetaintrule",
-			Object: &resourcev1.DeviceTaintRule{}, List: &resourcev1.DeviceTaintRuleList{},
+			Object:   &resourcev1.DeviceTaintRule{},
 			Strategy: taintStrategy(), Default: defaultTaintRule, Resets: []string{"status"},
 			Subresources: []resource.Subresource{taintRules.Status()}, Columns: taintColumns,
-			Storage: resource.NewStorage(resourcev1beta2.SchemeGroupVersion,
-				&resourcev1.DeviceTaintRule{}, &resourcev1beta2.DeviceTaintRule{}),
+			Storage: resource.NewStorage(&resourcev1.DeviceTaintRule{}, &resourcev1beta2.DeviceTaintRule{}),
 		},
 		{
-			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "ResourceClaim",
-			Plural: "resourceclaims", Singular: "resourceclaim", Namespaced: true,
-			Object: &resourcev1.ResourceClaim{}, List: &resourcev1.ResourceClaimList{},
+			Object: &resourcev1.ResourceClaim{}, Namespaced: true,
 			Strategy: claimRules.Rules(), Default: defaultClaim, Resets: []string{"status"},
 			Subresources: []resource.Subresource{claimRules.Status()}, Columns: claimColumns, ReturnsDeleted: true,
 			Upgrade: upgrade,
 		},
 		{
-			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "ResourceClaimTemplate",
-			Plural: "resourceclaimtemplates", Singular: "resourceclaimtemplate", Namespaced: true,
-			Object: &resourcev1.ResourceClaimTemplate{}, List: &resourcev1.ResourceClaimTemplateList{},
-			Strategy: templateRules.Rules(), Default: defaultTemplate, Columns: nameAndAge, ReturnsDeleted: true,
+			Object: &resourcev1.ResourceClaimTemplate{}, Namespaced: true,
+			Strategy: templateRules.Rules(), Default: defaultTemplate, Columns: resource.NameAndAge, ReturnsDeleted: true,
 			Upgrade: upgrade,
 		},
 		{
-			GroupVersion: resourcev1.SchemeGroupVersion, Kind: "ResourceSlice",
-			Plural: "resourceslices", Singular: "resourceslice",
-			Object: &resourcev1.ResourceSlice{}, List: &resourcev1.ResourceSliceList{},
-			Strategy: sliceRules.Rules(), Default: defaultSlice, Columns: sliceColumns, Fields: &sliceFields,
-			ReturnsDeleted: true, Upgrade: upgrade,
+			Object:   &resourcev1.ResourceSlice{},
+			Strategy: sliceRules.Rules(), Default: defaultSlice, Columns: sliceColumns, Fields: &sliceFields, ReturnsDeleted: true,
+			Upgrade: upgrade,
 		},
 	}
 }
 
 var sliceFields = resource.Fields{
-	Names: []string{
-		resourcev1.ResourceSliceSelectorNodeName, resourcev1.ResourceSliceSelectorDriver,
-		resourcev1.ResourceSliceSelectorPoolName,
-	},
-	Values: func(obj runtime.Object) map[string]string {
-		spec := &obj.(*resourcev1.ResourceSlice).Spec
-		return map[string]string{
-			resourcev1.ResourceSliceSelectorNodeName: ptr.Deref(spec.NodeName, ""),
-			resourcev1.ResourceSliceSelectorDriver:   spec.Driver,
-			resourcev1.ResourceSliceSelectorPoolName: spec.Pool.Name,
-		}
-	},
-	NoNamespace: true,
-	Error: func(name string) error {
-		kind := resourcev1.SchemeGroupVersion.WithKind("ResourceSlice")
-		return fmt.Errorf("field label not supported for %s: %s", kind, name)
-	},
+	Values: resource.Paths(&resourcev1.ResourceSlice{}, resourcev1.ResourceSliceSelectorNodeName,
+		resourcev1.ResourceSliceSelectorDriver, resourcev1.ResourceSliceSelectorPoolName),
+	Unsupported: "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: %s",
 }

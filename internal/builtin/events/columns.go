@@ -1,52 +1,53 @@
 package events
 
 import (
+	"cmp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta/table"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
 // columns are those of both versions, described by the fields of core/v1.
-var columns = &resource.Columns{Definitions: columnDefinitions(), Cells: cells}
+var columns = resource.Converted[*corev1.Event]{Convert: asCore, Columns: resource.Columns[*corev1.Event]{
+	{Name: "Last Seen", Field: "lastTimestamp", Cell: func(event *corev1.Event) any {
+		_, last, _ := occurrences(event)
+		return table.ConvertToHumanReadableDateType(last)
+	}},
+	{Name: "Type", Field: "type"},
+	{Name: "Reason", Field: "reason"},
+	{Name: "Object", Field: "involvedObject", Cell: objectCell},
+	{Name: "Subobject", Wide: true, Field: "involvedObject.fieldPath"},
+	{Name: "Source", Wide: true, Field: "source", Cell: sourceCell},
+	{Name: "Message", Field: "message", Cell: func(event *corev1.Event) any { return strings.TrimSpace(event.Message) }},
+	{Name: "First Seen", Wide: true, Field: "firstTimestamp", Cell: func(event *corev1.Event) any {
+		first, _, _ := occurrences(event)
+		return table.ConvertToHumanReadableDateType(first)
+	}},
+	{Name: "Count", Wide: true, Field: "count", Cell: func(event *corev1.Event) any {
+		_, _, count := occurrences(event)
+		return int64(count)
+	}},
+	{Name: "Name", Wide: true},
+}}
 
-func columnDefinitions() []metav1.TableColumnDefinition {
-	fields := corev1.Event{}.SwaggerDoc()
-	name := resource.NameColumn
-	name.Priority = 1
-	return []metav1.TableColumnDefinition{
-		{Name: "Last Seen", Type: "string", Description: fields["lastTimestamp"]},
-		{Name: "Type", Type: "string", Description: fields["type"]},
-		{Name: "Reason", Type: "string", Description: fields["reason"]},
-		{Name: "Object", Type: "string", Description: fields["involvedObject"]},
-		{Name: "Subobject", Type: "string", Priority: 1, Description: corev1.ObjectReference{}.SwaggerDoc()["fieldPath"]},
-		{Name: "Source", Type: "string", Priority: 1, Description: fields["source"]},
-		{Name: "Message", Type: "string", Description: fields["message"]},
-		{Name: "First Seen", Type: "string", Priority: 1, Description: fields["firstTimestamp"]},
-		{Name: "Count", Type: "string", Priority: 1, Description: fields["count"]},
-		name,
-	}
-}
-
-func cells(obj runtime.Object) []any {
-	event := asCore(obj)
+func objectCell(event *corev1.Event) any {
 	object := strings.ToLower(event.InvolvedObject.Kind)
 	if name := event.InvolvedObject.Name; name != "" {
 		object += "/" + name
 	}
-	source := firstOf(event.Source.Component, event.ReportingController)
-	if instance := firstOf(event.Source.Host, event.ReportingInstance); instance != "" {
+	return object
+}
+
+func sourceCell(event *corev1.Event) any {
+	source := cmp.Or(event.Source.Component, event.ReportingController)
+	if instance := cmp.Or(event.Source.Host, event.ReportingInstance); instance != "" {
 		source += ", " + instance
 	}
-	first, last, count := occurrences(event)
-	return []any{
-		table.ConvertToHumanReadableDateType(last), event.Type, event.Reason, object, event.InvolvedObject.FieldPath, source,
-		strings.TrimSpace(event.Message), table.ConvertToHumanReadableDateType(first), int64(count), event.Name,
-	}
+	return source
 }
 
 // occurrences returns when an event was seen, and how often. New clients set eventTime and series, old clients

@@ -3,7 +3,6 @@ package events
 import (
 	"maps"
 	"reflect"
-	"slices"
 	"testing"
 	"time"
 
@@ -77,11 +76,7 @@ func TestFields(t *testing.T) {
 		{Core(), asCore(newEvent()), "", map[string]string{"source": "ctl.io/x"}, "note"},
 		{V1(), completeEvent(), "regarding", map[string]string{"reportingController": "ctl.io/x"}, "source"},
 	} {
-		fields := test.definition.Fields
-		values := fields.Values(test.obj)
-		if found := slices.Sorted(maps.Keys(values)); !slices.Equal(found, slices.Sorted(slices.Values(fields.Names))) {
-			t.Errorf("values are of %v, not of %v", found, fields.Names)
-		}
+		values := test.definition.Fields.Of(test.obj)
 		wanted := maps.Clone(test.own)
 		maps.Copy(wanted, common)
 		if test.path != "" {
@@ -94,8 +89,8 @@ func TestFields(t *testing.T) {
 				t.Errorf("%s is %q, not %q", name, values[name], value)
 			}
 		}
-		if _, _, err := fields.Convert(test.foreign, ""); err == nil || err.Error() != "field label not supported: "+
-			test.foreign {
+		if _, _, err := test.definition.ConvertField(test.foreign, ""); err == nil ||
+			err.Error() != "field label not supported: "+test.foreign {
 			t.Errorf("the error for %s is %v", test.foreign, err)
 		}
 	}
@@ -140,7 +135,7 @@ func TestColumns(t *testing.T) {
 		event := oldEvent()
 		test.event(event)
 		for _, obj := range []runtime.Object{event, fromCore(event)} {
-			table, err := V1().Columns.ConvertToTable(t.Context(), obj, nil)
+			table, err := V1().Printer().ConvertToTable(t.Context(), obj, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,15 +10,12 @@ import (
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{
 		{
-			GroupVersion: flowcontrolv1.SchemeGroupVersion, Kind: "FlowSchema", Plural: "flowschemas", Singular: "flowschema",
-			Object: &flowcontrolv1.FlowSchema{}, List: &flowcontrolv1.FlowSchemaList{},
+			Object:   &flowcontrolv1.FlowSchema{},
 			Strategy: schemaRules.Rules(), Default: defaultSchema, Resets: []string{"status"},
 			Subresources: []resource.Subresource{schemaRules.Status()}, Columns: schemaColumns,
 		},
 		{
-			GroupVersion: flowcontrolv1.SchemeGroupVersion, Kind: "PriorityLevelConfiguration",
-			Plural: "prioritylevelconfigurations", Singular: "prioritylevelconfiguration",
-			Object: &flowcontrolv1.PriorityLevelConfiguration{}, List: &flowcontrolv1.PriorityLevelConfigurationList{},
+			Object:   &flowcontrolv1.PriorityLevelConfiguration{},
 			Strategy: levelRules.Rules(), Default: defaultLevel, Resets: []string{"status"},
 			Subresources: []resource.Subresource{levelRules.Status()}, Columns: levelColumns,
 			Upgrade: upgradeLevel,

@@ -25,14 +25,6 @@ var (
 // none is the cell of a value that is not there.
 const none = "<none>"
 
-// orNone returns a cell, or none if it is empty.
-func orNone(cell string) string {
-	if cell == "" {
-		return none
-	}
-	return cell
-}
-
 // maxListed is how many values a cell lists.
 const maxListed = 3
 

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -21,9 +20,7 @@ import (
 
 func endpointsDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: corev1.SchemeGroupVersion, Kind: "Endpoints", Plural: "endpoints", Singular: "endpoints",
-		ShortNames: []string{"ep"}, Namespaced: true, Folder: "services/endpoints",
-		Object: &corev1.Endpoints{}, List: &corev1.EndpointsList{},
+		Object: &corev1.Endpoints{}, ShortNames: []string{"ep"}, Namespaced: true, Folder: "services/endpoints",
 		Deprecated: "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
 		Default:    defaultEndpoints, Columns: endpointsColumns,
 		Strategy: resource.Typed[*corev1.Endpoints]{
@@ -60,18 +57,13 @@ func checkEndpoints(obj, old *corev1.Endpoints) field.ErrorList {
 	return errs
 }
 
-var endpointsColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn, resource.TextColumn("Endpoints", corev1.Endpoints{}.SwaggerDoc()["subsets"]), resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		endpoints := obj.(*corev1.Endpoints)
-		return []any{endpoints.Name, endpointsCell(endpoints), resource.Age(endpoints)}
-	},
+var endpointsColumns = resource.Columns[*corev1.Endpoints]{
+	{Name: "Endpoints", Field: "subsets", Cell: endpointsCell},
+	{Name: "Age"},
 }
 
 // endpointsCell returns the first addresses of Endpoints with their ports.
-func endpointsCell(endpoints *corev1.Endpoints) string {
+func endpointsCell(endpoints *corev1.Endpoints) any {
 	if len(endpoints.Subsets) == 0 {
 		return none
 	}

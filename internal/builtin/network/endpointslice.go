@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,9 +19,7 @@ import (
 
 func endpointSliceDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: discoveryv1.SchemeGroupVersion, Kind: "EndpointSlice", Plural: "endpointslices",
-		Singular: "endpointslice", Namespaced: true,
-		Object: &discoveryv1.EndpointSlice{}, List: &discoveryv1.EndpointSliceList{},
+		Object: &discoveryv1.EndpointSlice{}, Namespaced: true,
 		Default: defaultEndpointSlice, Columns: endpointSliceColumns, Upgrade: upgradeEndpointSlice,
 		Strategy: endpointSliceRules(),
 	}
@@ -82,25 +81,23 @@ func checkFamily(address string, family discoveryv1.AddressType, path *field.Pat
 			field.Invalid(path, address, "must be an IPv6 address"))...)
 }
 
-var endpointSliceColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		resource.TextColumn("AddressType", discoveryv1.EndpointSlice{}.SwaggerDoc()["addressType"]),
-		resource.TextColumn("Ports", discoveryv1.EndpointSlice{}.SwaggerDoc()["ports"]),
-		resource.TextColumn("Endpoints", discoveryv1.EndpointSlice{}.SwaggerDoc()["endpoints"]),
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		slice := obj.(*discoveryv1.EndpointSlice)
-		var ports, addresses []string
+var endpointSliceColumns = resource.Columns[*discoveryv1.EndpointSlice]{
+	{Name: "AddressType", Field: "addressType"},
+	{Name: "Ports", Field: "ports", Cell: func(slice *discoveryv1.EndpointSlice) any {
+		var ports []string
 		for _, port := range slice.Ports {
 			ports = append(ports, slicePortCell(&port))
 		}
+		return cmp.Or(listWithMore(ports), "<unset>")
+	}},
+	{Name: "Endpoints", Field: "endpoints", Cell: func(slice *discoveryv1.EndpointSlice) any {
+		var addresses []string
 		for _, endpoint := range slice.Endpoints {
 			addresses = append(addresses, endpoint.Addresses...)
 		}
-		return []any{slice.Name, string(slice.AddressType), orUnset(ports), orUnset(addresses), resource.Age(slice)}
-	},
+		return cmp.Or(listWithMore(addresses), "<unset>")
+	}},
+	{Name: "Age"},
 }
 
 func slicePortCell(port *discoveryv1.EndpointPort) string {
@@ -111,11 +108,4 @@ func slicePortCell(port *discoveryv1.EndpointPort) string {
 		return *port.Name
 	}
 	return "*"
-}
-
-func orUnset(values []string) string {
-	if list := listWithMore(values); list != "" {
-		return list
-	}
-	return "<unset>"
 }

@@ -6,8 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -16,9 +14,7 @@ import (
 
 func ingressDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: networkingv1.SchemeGroupVersion, Kind: "Ingress", Plural: "ingresses", Singular: "ingress",
-		ShortNames: []string{"ing"}, Namespaced: true, Folder: "ingress",
-		Object: &networkingv1.Ingress{}, List: &networkingv1.IngressList{},
+		Object: &networkingv1.Ingress{}, ShortNames: []string{"ing"}, Namespaced: true, Folder: "ingress",
 		Columns: ingressColumns, Resets: status, Upgrade: upgradeIngress,
 		Strategy: resource.Typed[*networkingv1.Ingress]{
 			Prepare:       resource.Begin[*networkingv1.Ingress],
@@ -28,7 +24,7 @@ func ingressDefinition() *resource.Definition {
 			CheckUpdate:   checkIngressUpdate,
 		},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: resource.SubresourceVerbs, Resets: spec,
+			Name: "status", Resets: spec,
 			Strategy: resource.Typed[*networkingv1.Ingress]{
 				PrepareUpdate: resource.KeepSpec[*networkingv1.Ingress],
 				CheckUpdate:   checkIngressStatus,
@@ -63,37 +59,32 @@ func pointsOf(obj *networkingv1.Ingress) (points []corev1.LoadBalancerIngress) {
 	return points
 }
 
-var ingressColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		resource.TextColumn("Class",
-			"The name of the IngressClass resource that should be used for additional configuration"),
-		resource.TextColumn("Hosts", "Hosts that incoming requests are matched against before the ingress rule"),
-		resource.TextColumn("Address", "Address is a list containing ingress points for the load-balancer"),
-		resource.TextColumn("Ports", "Ports of TLS configurations that open"),
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		ingress := obj.(*networkingv1.Ingress)
-		class, ports := none, "80"
-		if name := ingress.Spec.IngressClassName; name != nil {
-			class = *name
-		}
+var ingressColumns = resource.Columns[*networkingv1.Ingress]{
+	{Name: "Class", Field: "spec.ingressClassName", Empty: none,
+		Doc: "The name of the IngressClass resource that should be used for additional configuration"},
+	{Name: "Hosts", Cell: hostsCell, Doc: "Hosts that incoming requests are matched against before the ingress rule"},
+	{Name: "Address", Cell: addressCell, Doc: "Address is a list containing ingress points for the load-balancer"},
+	{Name: "Ports", Doc: "Ports of TLS configurations that open", Cell: func(ingress *networkingv1.Ingress) any {
 		if len(ingress.Spec.TLS) > 0 {
-			ports = "80, 443"
+			return "80, 443"
 		}
-		addresses := sets.New[string]()
-		for _, point := range ingress.Status.LoadBalancer.Ingress {
-			addresses.Insert(balancerAddress(point.IP, point.Hostname)...)
-		}
-		address := strings.Join(sets.List(addresses), ",")
-		return []any{ingress.Name, class, hostsCell(ingress.Spec.Rules), address, ports, resource.Age(ingress)}
-	},
+		return "80"
+	}},
+	{Name: "Age"},
 }
 
-// hostsCell returns the hosts of some rules. The number of those that are left out counts rules without a host too, as
+func addressCell(ingress *networkingv1.Ingress) any {
+	addresses := sets.New[string]()
+	for _, point := range ingress.Status.LoadBalancer.Ingress {
+		addresses.Insert(balancerAddress(point.IP, point.Hostname)...)
+	}
+	return strings.Join(sets.List(addresses), ",")
+}
+
+// hostsCell returns the hosts of the rules. The number of those that are left out counts rules without a host too, as
 // kube-apiserver prints it.
-func hostsCell(rules []networkingv1.IngressRule) string {
+func hostsCell(ingress *networkingv1.Ingress) any {
+	rules := ingress.Spec.Rules
 	var hosts []string
 	more := false
 	for _, rule := range rules {

@@ -2,7 +2,6 @@ package network
 
 import (
 	networkingv1 "k8s.io/api/networking/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -10,9 +9,7 @@ import (
 
 func ingressClassDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: networkingv1.SchemeGroupVersion, Kind: "IngressClass", Plural: "ingressclasses",
-		Singular: "ingressclass", Object: &networkingv1.IngressClass{}, List: &networkingv1.IngressClassList{},
-		Default: defaultIngressClass, Columns: ingressClassColumns,
+		Object: &networkingv1.IngressClass{}, Default: defaultIngressClass, Columns: ingressClassColumns,
 		Strategy: resource.Plain[*networkingv1.IngressClass]{
 			Counts: true, Constant: []string{"spec.controller"},
 		}.Rules(),
@@ -25,28 +22,27 @@ func defaultIngressClass(obj runtime.Object) {
 	}
 }
 
-var ingressClassColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		resource.TextColumn("Controller", "Controller that is responsible for handling this class"),
-		resource.TextColumn("Parameters", "A reference to a resource with additional parameters"),
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		class := obj.(*networkingv1.IngressClass)
-		name, parameters := class.Name, none
+var ingressClassColumns = resource.Columns[*networkingv1.IngressClass]{
+	{Name: "Name", Cell: func(class *networkingv1.IngressClass) any {
 		if IsDefaultClass(class) {
-			name += " (default)"
+			return class.Name + " (default)"
 		}
-		if ref := class.Spec.Parameters; ref != nil {
-			parameters = ref.Kind
-			if ref.APIGroup != nil {
-				parameters += "." + *ref.APIGroup
-			}
-			parameters += "/" + ref.Name
-		}
-		return []any{name, class.Spec.Controller, parameters, resource.Age(class)}
-	},
+		return class.Name
+	}},
+	{Name: "Controller", Field: "spec.controller", Doc: "Controller that is responsible for handling this class"},
+	{Name: "Parameters", Doc: "A reference to a resource with additional parameters", Cell: parametersCell},
+	{Name: "Age"},
+}
+
+func parametersCell(class *networkingv1.IngressClass) any {
+	ref := class.Spec.Parameters
+	switch {
+	case ref == nil:
+		return none
+	case ref.APIGroup != nil:
+		return ref.Kind + "." + *ref.APIGroup + "/" + ref.Name
+	}
+	return ref.Kind + "/" + ref.Name
 }
 
 // IsDefaultClass reports whether a class is marked as that of Ingresses that name none.

@@ -2,8 +2,6 @@ package network
 
 import (
 	networkingv1 "k8s.io/api/networking/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -12,9 +10,7 @@ import (
 
 func ipAddressDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: networkingv1.SchemeGroupVersion, Kind: "IPAddress", Plural: "ipaddresses", Singular: "ipaddress",
-		ShortNames: []string{"ip"}, Object: &networkingv1.IPAddress{}, List: &networkingv1.IPAddressList{},
-		Columns: ipAddressColumns,
+		Object: &networkingv1.IPAddress{}, ShortNames: []string{"ip"}, Columns: ipAddressColumns,
 		Strategy: resource.Plain[*networkingv1.IPAddress]{
 			Name: ipAddressName, Declared: []string{"spec.parentRef"},
 		}.Rules(),
@@ -29,17 +25,12 @@ func ipAddressName(name string, _ bool) (messages []string) {
 	return messages
 }
 
-var ipAddressColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn, resource.TextColumn("ParentRef", networkingv1.IPAddressSpec{}.SwaggerDoc()["parentRef"]),
-	},
-	Cells: func(obj runtime.Object) []any {
-		address := obj.(*networkingv1.IPAddress)
-		return []any{address.Name, parentCell(address.Spec.ParentRef)}
-	},
+var ipAddressColumns = resource.Columns[*networkingv1.IPAddress]{
+	{Name: "ParentRef", Field: "spec.parentRef", Cell: parentCell},
 }
 
-func parentCell(parent *networkingv1.ParentReference) string {
+func parentCell(address *networkingv1.IPAddress) any {
+	parent := address.Spec.ParentRef
 	if parent == nil {
 		return none
 	}

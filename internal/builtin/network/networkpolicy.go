@@ -3,7 +3,6 @@ package network
 import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -11,9 +10,7 @@ import (
 
 func networkPolicyDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: networkingv1.SchemeGroupVersion, Kind: "NetworkPolicy", Plural: "networkpolicies",
-		Singular: "networkpolicy", ShortNames: []string{"netpol"}, Namespaced: true,
-		Object: &networkingv1.NetworkPolicy{}, List: &networkingv1.NetworkPolicyList{},
+		Object: &networkingv1.NetworkPolicy{}, ShortNames: []string{"netpol"}, Namespaced: true,
 		Default: defaultNetworkPolicy, Columns: networkPolicyColumns,
 		Strategy: resource.Plain[*networkingv1.NetworkPolicy]{Counts: true}.Rules(),
 	}
@@ -42,14 +39,7 @@ func defaultPorts(ports []networkingv1.NetworkPolicyPort) {
 	}
 }
 
-var networkPolicyColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		resource.TextColumn("Pod-Selector", networkingv1.NetworkPolicySpec{}.SwaggerDoc()["podSelector"]),
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		policy := obj.(*networkingv1.NetworkPolicy)
-		return []any{policy.Name, metav1.FormatLabelSelector(&policy.Spec.PodSelector), resource.Age(policy)}
-	},
+var networkPolicyColumns = resource.Columns[*networkingv1.NetworkPolicy]{
+	{Name: "Pod-Selector", Field: "spec.podSelector"},
+	{Name: "Age"},
 }

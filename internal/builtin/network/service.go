@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -18,10 +16,10 @@ import (
 
 func serviceDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: corev1.SchemeGroupVersion, Kind: "Service", Plural: "services", Singular: "service",
-		ShortNames: []string{"svc"}, Categories: []string{"all"}, Namespaced: true, Folder: "services/specs",
-		Object: &corev1.Service{}, List: &corev1.ServiceList{},
-		Default: defaultService, Resets: status, Columns: serviceColumns, Fields: serviceFields,
+		Object: &corev1.Service{}, ShortNames: []string{"svc"}, Categories: []string{"all"}, Namespaced: true,
+		Folder:  "services/specs",
+		Default: defaultService, Resets: status, Columns: serviceColumns,
+		Fields:         &resource.Fields{Values: resource.Paths(&corev1.Service{}, "spec.clusterIP", "spec.type")},
 		ReturnsDeleted: true,
 		Strategy: resource.Typed[*corev1.Service]{
 			Prepare:       prepareService,
@@ -34,7 +32,7 @@ func serviceDefinition() *resource.Definition {
 			CreatesOnUpdate: true,
 		},
 		Subresources: []resource.Subresource{resource.NewProxy(&corev1.ServiceProxyOptions{}), {
-			Name: "status", Verbs: resource.SubresourceVerbs, Resets: spec,
+			Name: "status", Resets: spec,
 			Strategy: resource.Typed[*corev1.Service]{
 				PrepareUpdate: resource.KeepSpec[*corev1.Service],
 				CheckUpdate:   checkServiceStatus,
@@ -125,38 +123,21 @@ func IsHeadless(service *corev1.Service) bool {
 	return len(service.Spec.ClusterIPs) == 1 && service.Spec.ClusterIPs[0] == corev1.ClusterIPNone
 }
 
-var serviceFields = &resource.Fields{
-	Names: []string{"spec.clusterIP", "spec.type"},
-	Values: func(obj runtime.Object) map[string]string {
-		spec := &obj.(*corev1.Service).Spec
-		return map[string]string{"spec.clusterIP": spec.ClusterIP, "spec.type": string(spec.Type)}
-	},
-	Error: func(name string) error { return fmt.Errorf("field label not supported: %s", name) },
+var serviceColumns = resource.Columns[*corev1.Service]{
+	{Name: "Type", Field: "spec.type"},
+	{Name: "Cluster-IP", Field: "spec.clusterIP", Cell: func(service *corev1.Service) any {
+		if len(service.Spec.ClusterIPs) == 0 {
+			return none
+		}
+		return service.Spec.ClusterIPs[0]
+	}},
+	{Name: "External-IP", Field: "spec.externalIPs", Cell: externalCell},
+	{Name: "Port(s)", Field: "spec.ports", Cell: portsCell},
+	{Name: "Age"},
+	{Name: "Selector", Wide: true, Field: "spec.selector"},
 }
 
-var serviceColumns = &resource.Columns{Definitions: serviceColumnDefinitions(), Cells: serviceCells}
-
-func serviceColumnDefinitions() []metav1.TableColumnDefinition {
-	fields := corev1.ServiceSpec{}.SwaggerDoc()
-	selector := resource.TextColumn("Selector", fields["selector"])
-	selector.Priority = 1
-	return []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		resource.TextColumn("Type", fields["type"]),
-		resource.TextColumn("Cluster-IP", fields["clusterIP"]),
-		resource.TextColumn("External-IP", fields["externalIPs"]),
-		resource.TextColumn("Port(s)", fields["ports"]),
-		resource.AgeColumn,
-		selector,
-	}
-}
-
-func serviceCells(obj runtime.Object) []any {
-	service := obj.(*corev1.Service)
-	address := none
-	if len(service.Spec.ClusterIPs) > 0 {
-		address = service.Spec.ClusterIPs[0]
-	}
+func portsCell(service *corev1.Service) any {
 	ports := make([]string, len(service.Spec.Ports))
 	for n, port := range service.Spec.Ports {
 		ports[n] = fmt.Sprintf("%d/%s", port.Port, port.Protocol)
@@ -164,17 +145,14 @@ func serviceCells(obj runtime.Object) []any {
 			ports[n] = fmt.Sprintf("%d:%d/%s", port.Port, port.NodePort, port.Protocol)
 		}
 	}
-	return []any{
-		service.Name, string(service.Spec.Type), address, externalCell(service), orNone(strings.Join(ports, ",")),
-		resource.Age(service), labels.FormatLabels(service.Spec.Selector),
-	}
+	return cmp.Or(strings.Join(ports, ","), none)
 }
 
 // externalCell returns the addresses of a Service outside of the cluster.
-func externalCell(service *corev1.Service) string {
+func externalCell(service *corev1.Service) any {
 	switch service.Spec.Type {
 	case corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort:
-		return orNone(strings.Join(service.Spec.ExternalIPs, ","))
+		return cmp.Or(strings.Join(service.Spec.ExternalIPs, ","), none)
 	case corev1.ServiceTypeExternalName:
 		return service.Spec.ExternalName
 	case corev1.ServiceTypeLoadBalancer:

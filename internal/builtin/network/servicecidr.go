@@ -1,12 +1,8 @@
 package network
 
 import (
-	"strings"
-
 	networkingv1 "k8s.io/api/networking/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -14,9 +10,7 @@ import (
 
 func serviceCIDRDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: networkingv1.SchemeGroupVersion, Kind: "ServiceCIDR", Plural: "servicecidrs",
-		Singular: "servicecidr", Object: &networkingv1.ServiceCIDR{}, List: &networkingv1.ServiceCIDRList{},
-		Columns: serviceCIDRColumns, Resets: status,
+		Object: &networkingv1.ServiceCIDR{}, Columns: serviceCIDRColumns, Resets: status,
 		Strategy: serviceCIDRRules.Rules(), Subresources: []resource.Subresource{serviceCIDRRules.Status()},
 	}
 }
@@ -35,14 +29,7 @@ func checkServiceCIDRUpdate(obj, old *networkingv1.ServiceCIDR) (errs field.Erro
 	return errs
 }
 
-var serviceCIDRColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		resource.TextColumn("CIDRs", networkingv1.ServiceCIDRSpec{}.SwaggerDoc()["cidrs"]),
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		cidr := obj.(*networkingv1.ServiceCIDR)
-		return []any{cidr.Name, strings.Join(cidr.Spec.CIDRs, ","), resource.Age(cidr)}
-	},
+var serviceCIDRColumns = resource.Columns[*networkingv1.ServiceCIDR]{
+	{Name: "CIDRs", Field: "spec.cidrs[*]"},
+	{Name: "Age"},
 }

@@ -4,8 +4,6 @@ package node
 import (
 	nodev1 "k8s.io/api/node/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -14,9 +12,7 @@ import (
 // Definitions returns the resources of the package.
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{{
-		GroupVersion: nodev1.SchemeGroupVersion, Kind: "RuntimeClass", Plural: "runtimeclasses",
-		Singular: "runtimeclass", Object: &nodev1.RuntimeClass{}, List: &nodev1.RuntimeClassList{},
-		Columns: columns, Upgrade: upgrade,
+		Object: &nodev1.RuntimeClass{}, Columns: columns, Upgrade: upgrade,
 		Strategy: resource.Typed[*nodev1.RuntimeClass]{
 			CheckBoth: func(obj *nodev1.RuntimeClass) field.ErrorList {
 				return resource.CheckClusterMetadata(&obj.ObjectMeta, apivalidation.NameIsDNSSubdomain)
@@ -30,14 +26,7 @@ func Definitions() []*resource.Definition {
 	}}
 }
 
-var columns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		{Name: "Handler", Type: "string", Description: ""}, // kube-apiserver's has none either
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		class := obj.(*nodev1.RuntimeClass)
-		return []any{class.Name, class.Handler, resource.Age(class)}
-	},
+var columns = resource.Columns[*nodev1.RuntimeClass]{
+	{Name: "Handler", Cell: func(class *nodev1.RuntimeClass) any { return class.Handler }}, // described by nothing
+	{Name: "Age"},
 }

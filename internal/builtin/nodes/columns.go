@@ -1,53 +1,32 @@
 package nodes
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-var nodeColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		{Name: "Status", Type: "string", Description: "The status of the node"},
-		{Name: "Roles", Type: "string", Description: "The roles of the node"},
-		resource.AgeColumn,
-		{Name: "Version", Type: "string", Description: corev1.NodeSystemInfo{}.SwaggerDoc()["kubeletVersion"]},
-		{Name: "Internal-IP", Type: "string", Priority: 1, Description: corev1.NodeStatus{}.SwaggerDoc()["addresses"]},
-		{Name: "External-IP", Type: "string", Priority: 1, Description: corev1.NodeStatus{}.SwaggerDoc()["addresses"]},
-		{Name: "OS-Image", Type: "string", Priority: 1, Description: corev1.NodeSystemInfo{}.SwaggerDoc()["osImage"]},
-		{
-			Name: "Kernel-Version", Type: "string", Priority: 1,
-			Description: corev1.NodeSystemInfo{}.SwaggerDoc()["kernelVersion"],
-		},
-		{
-			Name: "Container-Runtime", Type: "string", Priority: 1,
-			Description: corev1.NodeSystemInfo{}.SwaggerDoc()["containerRuntimeVersion"],
-		},
-	},
-	Cells: func(obj runtime.Object) []any {
-		n := obj.(*corev1.Node)
-		info := &n.Status.NodeInfo
-		kernel := orUnknown(info.KernelVersion)
-		if info.Architecture != "" {
-			kernel += " (" + info.Architecture + ")"
-		}
-		return []any{
-			n.Name, statusCell(n), rolesCell(n), resource.Age(n), info.KubeletVersion,
-			addressCell(n, corev1.NodeInternalIP), addressCell(n, corev1.NodeExternalIP),
-			orUnknown(info.OSImage), kernel, orUnknown(info.ContainerRuntimeVersion),
-		}
-	},
+const unknown = "<unknown>"
+
+var nodeColumns = resource.Columns[*corev1.Node]{
+	{Name: "Status", Doc: "The status of the node", Cell: statusCell},
+	{Name: "Roles", Doc: "The roles of the node", Cell: rolesCell},
+	{Name: "Age"},
+	{Name: "Version", Field: "status.nodeInfo.kubeletVersion"},
+	{Name: "Internal-IP", Wide: true, Field: "status.addresses", Cell: addressCell(corev1.NodeInternalIP)},
+	{Name: "External-IP", Wide: true, Field: "status.addresses", Cell: addressCell(corev1.NodeExternalIP)},
+	{Name: "OS-Image", Wide: true, Field: "status.nodeInfo.osImage", Empty: unknown},
+	{Name: "Kernel-Version", Wide: true, Field: "status.nodeInfo.kernelVersion", Cell: kernelCell},
+	{Name: "Container-Runtime", Wide: true, Field: "status.nodeInfo.containerRuntimeVersion", Empty: unknown},
 }
 
 // statusCell says what the last condition Ready says.
-func statusCell(n *corev1.Node) string {
+func statusCell(n *corev1.Node) any {
 	status := "Unknown"
 	for _, condition := range n.Status.Conditions {
 		switch {
@@ -65,7 +44,7 @@ func statusCell(n *corev1.Node) string {
 }
 
 // rolesCell names the roles that the labels of a node say.
-func rolesCell(n *corev1.Node) string {
+func rolesCell(n *corev1.Node) any {
 	roles := sets.New[string]()
 	for key, value := range n.Labels {
 		if role, found := strings.CutPrefix(key, "node-role.kubernetes.io/"); found && role != "" {
@@ -81,17 +60,20 @@ func rolesCell(n *corev1.Node) string {
 	return strings.Join(sets.List(roles), ",")
 }
 
-func addressCell(n *corev1.Node, kind corev1.NodeAddressType) string {
+func addressCell(kind corev1.NodeAddressType) func(n *corev1.Node) any {
 	isKind := func(address corev1.NodeAddress) bool { return address.Type == kind }
-	if i := slices.IndexFunc(n.Status.Addresses, isKind); i >= 0 {
-		return n.Status.Addresses[i].Address
+	return func(n *corev1.Node) any {
+		if i := slices.IndexFunc(n.Status.Addresses, isKind); i >= 0 {
+			return n.Status.Addresses[i].Address
+		}
+		return "<none>"
 	}
-	return "<none>"
 }
 
-func orUnknown(text string) string {
-	if text == "" {
-		return "<unknown>"
+func kernelCell(n *corev1.Node) any {
+	kernel := cmp.Or(n.Status.NodeInfo.KernelVersion, unknown)
+	if architecture := n.Status.NodeInfo.Architecture; architecture != "" {
+		kernel += " (" + architecture + ")"
 	}
-	return text
+	return kernel
 }

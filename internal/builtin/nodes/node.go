@@ -3,7 +3,6 @@
 package nodes
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -24,14 +23,14 @@ import (
 // Definitions returns the row of Nodes.
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{{
-		GroupVersion: corev1.SchemeGroupVersion, Kind: "Node", Plural: "nodes", Singular: "node",
-		ShortNames: []string{"no"}, Object: &corev1.Node{}, List: &corev1.NodeList{}, Folder: "minions",
-		Strategy: nodeStrategy, Default: defaultNode, Resets: []string{"status"},
+		Object: &corev1.Node{}, ShortNames: []string{"no"}, Folder: "minions",
+		Strategy: nodeStrategy, Default: defaultNode,
 		Subresources: []resource.Subresource{
 			resource.NewProxy(&corev1.NodeProxyOptions{}),
-			{Name: "status", Verbs: resource.SubresourceVerbs, Strategy: nodeStatus, Resets: []string{"spec"}},
+			{Name: "status", Strategy: nodeStatus},
 		},
-		Columns: nodeColumns, Fields: nodeFields,
+		Columns: nodeColumns,
+		Fields:  &resource.Fields{Values: resource.Paths(&corev1.Node{}, "spec.unschedulable")},
 	}}
 }
 
@@ -157,13 +156,4 @@ func checkNodeUpdate(n, old *corev1.Node) field.ErrorList {
 		rules.Forbidden(n.Spec.DoNotUseExternalID != old.Spec.DoNotUseExternalID, path.Child("externalID"),
 			"may not be updated"),
 	)
-}
-
-var nodeFields = &resource.Fields{
-	Names: []string{"spec.unschedulable"},
-	Values: func(obj runtime.Object) map[string]string {
-		return map[string]string{"spec.unschedulable": fmt.Sprint(obj.(*corev1.Node).Spec.Unschedulable)}
-	},
-	NoNamespace: true,
-	Error:       func(name string) error { return fmt.Errorf("field label not supported: %s", name) },
 }

@@ -21,12 +21,12 @@ import (
 // bindingAction is the subresource that puts a pod on a node. The UID and the resourceVersion of a Binding are
 // preconditions.
 var bindingAction = &resource.Action{
-	GroupVersion: corev1.SchemeGroupVersion, Kind: "Binding", Object: &corev1.Binding{}, KeepsSystemFields: true,
+	Object: &corev1.Binding{}, KeepsSystemFields: true,
 }
 
 // evictionAction is the subresource that deletes a pod if budgets allow it. See package eviction.
 var evictionAction = &resource.Action{
-	GroupVersion: policyv1.SchemeGroupVersion, Kind: "Eviction", Object: &policyv1.Eviction{},
+	Object: &policyv1.Eviction{},
 }
 
 // bindings is the resource that conflicts of bindings name.

@@ -1,53 +1,41 @@
 package pods
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta/table"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-var podColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		{Name: "Ready", Type: "string", Description: "The aggregate readiness state of this pod for accepting traffic."},
-		{Name: "Status", Type: "string", Description: "The aggregate status of the containers in this pod."},
-		{
-			Name: "Restarts", Type: "string", Description: "The number of times the containers in this pod have been " +
-				"restarted and when the last container in this pod has restarted.",
-		},
-		resource.AgeColumn,
-		{Name: "IP", Type: "string", Priority: 1, Description: corev1.PodStatus{}.SwaggerDoc()["podIP"]},
-		{Name: "Node", Type: "string", Priority: 1, Description: corev1.PodSpec{}.SwaggerDoc()["nodeName"]},
-		{
-			Name: "Nominated Node", Type: "string", Priority: 1,
-			Description: corev1.PodStatus{}.SwaggerDoc()["nominatedNodeName"],
-		},
-		{
-			Name: "Readiness Gates", Type: "string", Priority: 1,
-			Description: corev1.PodSpec{}.SwaggerDoc()["readinessGates"],
-		},
-	},
-	Cells: func(obj runtime.Object) []any {
-		pod := obj.(*corev1.Pod)
-		s := summarize(pod)
-		address := ""
-		if len(pod.Status.PodIPs) > 0 {
-			address = pod.Status.PodIPs[0].IP
+var podColumns = resource.Converted[*summary]{Convert: summarize, Columns: resource.Columns[*summary]{
+	{Name: "Name", Format: "name", Field: "pod.metadata.name"},
+	{Name: "Ready", Doc: "The aggregate readiness state of this pod for accepting traffic.", Cell: func(s *summary) any {
+		return fmt.Sprintf("%d/%d", s.ready, s.containers)
+	}},
+	{Name: "Status", Doc: "The aggregate status of the containers in this pod.", Cell: func(s *summary) any {
+		return s.reason
+	}},
+	{Name: "Restarts", Cell: restartCell, Doc: "The number of times the containers in this pod have been restarted and " +
+		"when the last container in this pod has restarted."},
+	{Name: "Age", Field: "pod.metadata.creationTimestamp"},
+	{Name: "IP", Wide: true, Field: "pod.status.podIP", Cell: func(s *summary) any {
+		if len(s.Pod.Status.PodIPs) == 0 {
+			return none
 		}
-		return []any{
-			pod.Name, fmt.Sprintf("%d/%d", s.ready, s.containers), s.reason, s.restartCell(), resource.Age(pod),
-			orNone(address), orNone(pod.Spec.NodeName), orNone(pod.Status.NominatedNodeName), gateCell(pod),
-		}
-	},
-}
+		return cmp.Or(s.Pod.Status.PodIPs[0].IP, none)
+	}},
+	{Name: "Node", Wide: true, Field: "pod.spec.nodeName", Empty: none},
+	{Name: "Nominated Node", Wide: true, Field: "pod.status.nominatedNodeName", Empty: none},
+	{Name: "Readiness Gates", Wide: true, Field: "pod.spec.readinessGates", Cell: gateCell},
+}}
 
-func (s *summary) restartCell() string {
+const none = "<none>"
+
+func restartCell(s *summary) any {
 	if s.restarts == 0 || s.restarted.IsZero() {
 		return strconv.Itoa(s.restarts)
 	}
@@ -55,9 +43,10 @@ func (s *summary) restartCell() string {
 }
 
 // gateCell says how many of the conditions are true that a pod waits for.
-func gateCell(pod *corev1.Pod) string {
+func gateCell(s *summary) any {
+	pod := s.Pod
 	if len(pod.Spec.ReadinessGates) == 0 {
-		return "<none>"
+		return none
 	}
 	open := 0
 	for _, gate := range pod.Spec.ReadinessGates {
@@ -76,11 +65,4 @@ func firstIsTrue(status *corev1.PodStatus, condition corev1.PodConditionType) bo
 		}
 	}
 	return false
-}
-
-func orNone(text string) string {
-	if text == "" {
-		return "<none>"
-	}
-	return text
 }

@@ -1,9 +1,7 @@
 package pods
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -140,28 +138,15 @@ func requireLabels(
 	}
 }
 
-var podFields = &resource.Fields{
-	Names: []string{
-		"spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName", "spec.hostNetwork",
-		"status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName",
-	},
-	Values: func(obj runtime.Object) map[string]string {
-		pod := obj.(*corev1.Pod)
-		address := ""
-		if len(pod.Status.PodIPs) > 0 {
-			address = pod.Status.PodIPs[0].IP
+func podFields() *resource.Fields {
+	values := resource.Paths(&corev1.Pod{}, "spec.nodeName", "spec.restartPolicy", "spec.schedulerName",
+		"spec.serviceAccountName", "spec.hostNetwork", "status.phase", "status.nominatedNodeName")
+	values["status.podIP"] = func(obj runtime.Object) string {
+		if addresses := obj.(*corev1.Pod).Status.PodIPs; len(addresses) > 0 {
+			return addresses[0].IP
 		}
-		return map[string]string{
-			"spec.nodeName":            pod.Spec.NodeName,
-			"spec.restartPolicy":       string(pod.Spec.RestartPolicy),
-			"spec.schedulerName":       pod.Spec.SchedulerName,
-			"spec.serviceAccountName":  pod.Spec.ServiceAccountName,
-			"spec.hostNetwork":         strconv.FormatBool(pod.Spec.HostNetwork),
-			"status.phase":             string(pod.Status.Phase),
-			"status.podIP":             address,
-			"status.podIPs":            "", // selectors may name it, but kube-apiserver gives it no value
-			"status.nominatedNodeName": pod.Status.NominatedNodeName,
-		}
-	},
-	Error: func(name string) error { return fmt.Errorf("field label not supported: %s", name) },
+		return ""
+	}
+	values["status.podIPs"] = func(runtime.Object) string { return "" } // kube-apiserver gives it no value
+	return &resource.Fields{Values: values}
 }

@@ -5,10 +5,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// summary is what the columns say about the containers of a pod.
+// summary is a pod, and what the columns say about its containers.
 type summary struct {
+	Pod               *corev1.Pod `json:"pod"`
 	ready, containers int
 	// restarts counts those of containers that may run now, and restarted is when the last of them ended.
 	restarts  int
@@ -19,8 +21,9 @@ type summary struct {
 	sidecarRestarted metav1.Time
 }
 
-func summarize(pod *corev1.Pod) *summary {
-	s := &summary{containers: len(pod.Spec.Containers), reason: string(pod.Status.Phase)}
+func summarize(obj runtime.Object) *summary {
+	pod := obj.(*corev1.Pod)
+	s := &summary{Pod: pod, containers: len(pod.Spec.Containers), reason: string(pod.Status.Phase)}
 	if pod.Status.Reason != "" {
 		s.reason = pod.Status.Reason
 	}

@@ -4,8 +4,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -38,12 +36,8 @@ func defaultTemplate(obj runtime.Object) {
 	podspec.DefaultTemplate(&obj.(*corev1.PodTemplate).Template)
 }
 
-var templateColumns = &resource.Columns{
-	Definitions: append(append([]metav1.TableColumnDefinition{resource.NameColumn}, podspec.ContainerColumns(0)...),
-		metav1.TableColumnDefinition{Name: "Pod Labels", Type: "string", Description: "The labels for the pod template."}),
-	Cells: func(obj runtime.Object) []any {
-		template := obj.(*corev1.PodTemplate)
-		cells := append([]any{template.Name}, podspec.ContainerCells(&template.Template.Spec)...)
-		return append(cells, labels.FormatLabels(template.Template.Labels))
-	},
+var templateColumns = resource.Columns[*corev1.PodTemplate]{
+	{Name: "Containers", Field: "template.spec.containers[*].name", Doc: podspec.NamesDoc},
+	{Name: "Images", Field: "template.spec.containers[*].image", Doc: podspec.ImagesDoc},
+	{Name: "Pod Labels", Field: "template.metadata.labels", Doc: "The labels for the pod template."},
 }

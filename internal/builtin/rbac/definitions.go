@@ -10,28 +10,17 @@ import (
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{
 		{
-			GroupVersion: rbacv1.SchemeGroupVersion, Kind: "ClusterRoleBinding", Plural: "clusterrolebindings",
-			Singular: "clusterrolebinding", Object: &rbacv1.ClusterRoleBinding{}, List: &rbacv1.ClusterRoleBindingList{},
+			Object:   &rbacv1.ClusterRoleBinding{},
 			Strategy: bindingRules{grantOf: clusterRoleBindingGrant}, Default: defaultClusterRoleBinding,
 			Columns: clusterRoleBindingColumns,
 			Upgrade: upgradeBinding,
 		},
+		{Object: &rbacv1.ClusterRole{}, Strategy: clusterRoleRules{}},
 		{
-			GroupVersion: rbacv1.SchemeGroupVersion, Kind: kindClusterRole, Plural: "clusterroles",
-			Singular: "clusterrole", Object: &rbacv1.ClusterRole{}, List: &rbacv1.ClusterRoleList{},
-			Strategy: clusterRoleRules{},
-		},
-		{
-			GroupVersion: rbacv1.SchemeGroupVersion, Kind: "RoleBinding", Plural: "rolebindings",
-			Singular: "rolebinding", Namespaced: true,
-			Object: &rbacv1.RoleBinding{}, List: &rbacv1.RoleBindingList{},
+			Object: &rbacv1.RoleBinding{}, Namespaced: true,
 			Strategy: bindingRules{grantOf: roleBindingGrant}, Default: defaultRoleBinding, Columns: roleBindingColumns,
 			Upgrade: upgradeBinding,
 		},
-		{
-			GroupVersion: rbacv1.SchemeGroupVersion, Kind: kindRole, Plural: "roles",
-			Singular: "role", Namespaced: true, Object: &rbacv1.Role{}, List: &rbacv1.RoleList{},
-			Strategy: roleRules{},
-		},
+		{Object: &rbacv1.Role{}, Namespaced: true, Strategy: roleRules{}},
 	}
 }

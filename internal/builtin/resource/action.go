@@ -12,10 +12,8 @@ import (
 // Action is what a subresource accepts that does something with an object, instead of being a part of it: POST with a
 // body of a kind of its own, such as serviceaccounts/token with a TokenRequest. The body is not stored.
 type Action struct {
-	// GroupVersion and Kind name the body and the answer, Object is an empty one.
-	GroupVersion schema.GroupVersion
-	Kind         string
-	Object       runtime.Object
+	// Object is an empty body, and an empty answer. It is of a type of k8s.io/api.
+	Object runtime.Object
 	// Default sets the fields that a decoded body leaves out.
 	Default func(obj runtime.Object)
 	// KeepsSystemFields keeps the UID and the other system fields of the body, which are cleared otherwise.
@@ -51,7 +49,7 @@ type ActionObject interface {
 type ActionFunc func(ctx context.Context, r ActionRequest) (runtime.Object, error)
 
 // GroupVersionKind returns the kind of the bodies.
-func (a *Action) GroupVersionKind() schema.GroupVersionKind { return a.GroupVersion.WithKind(a.Kind) }
+func (a *Action) GroupVersionKind() schema.GroupVersionKind { return kindOf(a.Object) }
 
 // GroupVersionKind returns the kind of what the subresource of d accepts and answers.
 func (s *Subresource) GroupVersionKind(d *Definition) schema.GroupVersionKind {

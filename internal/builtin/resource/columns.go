@@ -1,88 +1,120 @@
 package resource
 
 import (
-	"context"
-	"fmt"
+	"reflect"
+	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/meta/table"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Columns are the printed columns of a resource.
-type Columns struct {
-	Definitions []metav1.TableColumnDefinition
-	// Cells returns the cells of an object, one for each definition.
-	Cells func(obj runtime.Object) []any
-	// CellsInList, if set, returns Cells for the objects of a list that depend on the others.
-	CellsInList func(items []runtime.Object) func(obj runtime.Object) []any
+// Columns are the printed columns of objects of the type T. Objects of several types have the same columns if T is an
+// interface. The name comes first, as with custom resources, unless a column of that name is among them.
+type Columns[T any] []Column[T]
+
+// Column is a printed column, as those of a CustomResourceDefinition. Its cells are the values of a field, unless a
+// function returns them.
+type Column[T any] struct {
+	// Name is the heading. The column Age needs nothing else.
+	Name string
+	// Type and Format are those of OpenAPI. An empty type is string.
+	Type, Format string
+	// Wide columns are printed by kubectl get -o wide.
+	Wide bool
+	// Field is the path of the field, such as "spec.nodeName". "[*]" stands for all elements of a list.
+	Field string
+	// Doc describes the column. If it is empty, the documentation of the field does.
+	Doc string
+	// Empty is printed if the field has no value.
+	Empty string
+	// Cell returns the cell of an object.
+	Cell func(obj T) any
+	// InList, if set, returns Cell for the objects of a list. It is for cells that depend on the other objects.
+	InList func(list []runtime.Object) func(obj T) any
 }
 
-// DefaultColumns are the columns of a resource that has none of its own: the name and the time of creation, as
-// kube-apiserver prints them.
-var DefaultColumns = &Columns{
-	Definitions: []metav1.TableColumnDefinition{NameColumn, {
-		Name: "Created At", Type: "date", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
+// DefaultColumns are the columns of a resource that has none of its own.
+var DefaultColumns = Columns[metav1.Object]{
+	{Name: "Created At", Type: "date", Field: "metadata.creationTimestamp", Cell: func(obj metav1.Object) any {
+		return obj.GetCreationTimestamp().UTC().Format(time.RFC3339)
 	}},
-	Cells: func(obj runtime.Object) []any {
-		m, err := meta.Accessor(obj)
-		if err != nil {
-			return nil
-		}
-		return []any{m.GetName(), m.GetCreationTimestamp().UTC().Format(time.RFC3339)}
-	},
 }
 
-// NameColumn and AgeColumn are columns of nearly every resource. Their descriptions are kube-apiserver's.
-var (
-	NameColumn = metav1.TableColumnDefinition{
-		Name: "Name", Type: "string", Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"],
-	}
-	AgeColumn = metav1.TableColumnDefinition{
-		Name: "Age", Type: "string", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
-	}
-)
+// NameAndAge are the columns of some resources.
+var NameAndAge = Columns[metav1.Object]{{Name: "Age"}}
 
-// TextColumn returns a column of the type string.
-func TextColumn(name, description string) metav1.TableColumnDefinition {
-	return metav1.TableColumnDefinition{Name: name, Type: "string", Description: description}
+// Printer returns a printer of objects that have the type of obj. It panics if a field does not exist.
+func (c Columns[T]) Printer(obj runtime.Object) *Printer {
+	return Converted[T]{func(obj runtime.Object) T { return obj.(T) }, c}.Printer(obj)
 }
 
-// Age returns the cell of AgeColumn.
-func Age(obj metav1.Object) string {
-	return table.ConvertToHumanReadableDateType(obj.GetCreationTimestamp())
+// Converted are columns of the values that objects are converted to.
+type Converted[T any] struct {
+	Convert func(obj runtime.Object) T
+	Columns Columns[T]
 }
 
-// ConvertToTable returns an object or a list as rows of the columns.
-func (c *Columns) ConvertToTable(_ context.Context, obj, tableOptions runtime.Object) (*metav1.Table, error) {
-	out := &metav1.Table{}
-	if options, ok := tableOptions.(*metav1.TableOptions); !ok || options == nil || !options.NoHeaders {
-		out.ColumnDefinitions = c.Definitions
+// Printer returns a printer of objects that have the type of obj. It panics if a field does not exist.
+func (c Converted[T]) Printer(obj runtime.Object) *Printer {
+	p, columns := &Printer{}, slices.Clone(c.Columns)
+	if !slices.ContainsFunc(columns, func(column Column[T]) bool { return column.Name == "Name" }) {
+		columns = slices.Insert(columns, 0, Column[T]{Name: "Name"})
 	}
-	if list, err := meta.ListAccessor(obj); err == nil {
-		out.ResourceVersion = list.GetResourceVersion()
-		out.Continue = list.GetContinue()
-		out.RemainingItemCount = list.GetRemainingItemCount()
-	} else if m, err := meta.CommonAccessor(obj); err == nil {
-		out.ResourceVersion = m.GetResourceVersion()
+	for n := range columns {
+		p.definitions = append(p.definitions, columns[n].complete(reflect.TypeOf(c.Convert(obj))))
 	}
-	var err error
-	cellsOf := c.Cells
-	if c.CellsInList != nil && meta.IsListType(obj) {
-		items, err := meta.ExtractList(obj)
-		if err != nil {
-			return nil, err
+	p.rows = func(list []runtime.Object) func(obj runtime.Object) []any {
+		cells := make([]func(obj T) any, len(columns))
+		for n, column := range columns {
+			cells[n] = column.Cell
+			if column.InList != nil && list != nil {
+				cells[n] = column.InList(list)
+			}
 		}
-		cellsOf = c.CellsInList(items)
-	}
-	out.Rows, err = table.MetaToTableRow(obj, func(item runtime.Object, _ metav1.Object, _, _ string) ([]any, error) {
-		cells := cellsOf(item)
-		if len(cells) != len(c.Definitions) {
-			return nil, fmt.Errorf("%T has %d columns and %d cells", item, len(c.Definitions), len(cells))
+		return func(obj runtime.Object) []any {
+			converted, row := c.Convert(obj), make([]any, len(cells))
+			for n, cell := range cells {
+				row[n] = cell(converted)
+			}
+			return row
 		}
-		return cells, nil
-	})
-	return out, err
+	}
+	return p
+}
+
+// complete sets Cell, and returns the definition of the column for objects of a type.
+func (c *Column[T]) complete(of reflect.Type) metav1.TableColumnDefinition {
+	switch {
+	case c.Field != "":
+	case c.Name == "Name":
+		c.Field, c.Format = "metadata.name", "name"
+	case c.Name == "Age":
+		c.Field = "metadata.creationTimestamp"
+	}
+	d := metav1.TableColumnDefinition{Name: c.Name, Type: c.Type, Format: c.Format, Description: c.Doc}
+	if c.Type == "" {
+		d.Type = "string"
+	}
+	if c.Wide {
+		d.Priority = 1
+	}
+	if c.Field == "" {
+		return d
+	}
+	at, doc := findField(of, c.Field)
+	if c.Doc == "" {
+		d.Description = doc
+	}
+	if c.Cell == nil {
+		empty := c.Empty
+		c.Cell = func(obj T) any {
+			value := at.in(reflect.ValueOf(obj))
+			if empty != "" && value.IsZero() {
+				return empty
+			}
+			return printValue(value)
+		}
+	}
+	return d
 }

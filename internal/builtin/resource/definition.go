@@ -1,8 +1,8 @@
 // Package resource says what a built-in resource is, as a CustomResourceDefinition says it of a custom resource. The
 // rows of the table in package builtin are its Definitions.
 //
-// Begin at definition.go. strategy.go has the rules for writes, plain.go those of kinds with few rules, columns.go the
-// printed columns.
+// Begin at definition.go. complete.go fills in what follows from the Go types, strategy.go has the rules for writes,
+// plain.go those of kinds with few rules, columns.go the printed columns.
 package resource
 
 import (
@@ -13,16 +13,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Definition is a built-in resource in one version. Only the first block is required. It does not change when it is
-// made. Plugins admit the writes of its endpoints besides.
+// Definition is a built-in resource in one version. Only Object is required of a type of k8s.io/api: Complete fills in
+// the rest of the first block. A definition does not change when it is complete. Plugins admit the writes of its
+// endpoints besides.
 type Definition struct {
+	// Object and List are empty objects of the Go types. A resource that is not stored has no List.
+	Object, List runtime.Object
 	// GroupVersion and the names are those of discovery. The group of core/v1 is empty.
 	GroupVersion           schema.GroupVersion
 	Kind, Plural, Singular string
+
 	ShortNames, Categories []string
 	Namespaced             bool
-	// Object and List are empty objects of the Go types. A resource that is not stored has no List.
-	Object, List runtime.Object
 
 	// Strategy has the rules for writes of the resource. Nil is Rules{}.
 	Strategy Strategy
@@ -42,8 +44,10 @@ type Definition struct {
 	Deprecated string
 
 	// Columns are printed by kubectl get. Nil means DefaultColumns.
-	Columns *Columns
-	// Fields are the fields that field selectors may name, besides the name and the namespace.
+	Columns interface {
+		Printer(obj runtime.Object) *Printer
+	}
+	// Fields may be named by field selectors. Nil means the name and the namespace.
 	Fields *Fields
 
 	// Folder is the part of a key in etcd between the prefix and the namespace or name. kube-apiserver's is the plural
@@ -84,7 +88,7 @@ var SubresourceVerbs = []string{"get", "patch", "update"}
 // Subresource is an endpoint for a part of an object, or for an action on it.
 type Subresource struct {
 	Name string
-	// Verbs that the endpoint has, of get, update, patch and create.
+	// Verbs that the endpoint has, of get, update, patch and create. Complete sets the usual ones.
 	Verbs    []string
 	Strategy Strategy
 	// Resets names the fields that a write of the endpoint cannot change.
@@ -109,29 +113,6 @@ type Storage struct {
 	Encode, Decode func(obj runtime.Object) (runtime.Object, error)
 }
 
-// Fields are the fields that field selectors may name.
-type Fields struct {
-	// Names in the order in which an error lists them, without metadata.name and metadata.namespace.
-	Names []string
-	// Values returns the values of all these fields.
-	Values func(obj runtime.Object) map[string]string
-	// NoNamespace says that metadata.namespace cannot be selected.
-	NoNamespace bool
-	// Error returns the error for another field. Nil means apimachinery's.
-	Error func(name string) error
-}
-
-// Convert returns a field and the value that a selector compares it with, or an error if it cannot be selected.
-func (f *Fields) Convert(name, value string) (string, string, error) {
-	if slices.Contains(f.Names, name) || name == "metadata.name" || name == "metadata.namespace" && !f.NoNamespace {
-		return name, value, nil
-	}
-	if f.Error != nil {
-		return "", "", f.Error(name)
-	}
-	return runtime.DefaultMetaV1FieldSelectorConversion(name, value)
-}
-
 // GroupVersionKind returns the kind of the objects.
 func (d *Definition) GroupVersionKind() schema.GroupVersionKind {
 	return d.GroupVersion.WithKind(d.Kind)
@@ -148,6 +129,14 @@ var (
 	collectionVerbs = []string{"create", "deletecollection", "list", "watch"}
 	objectVerbs     = []string{"delete", "get", "list", "patch", "update", "watch"}
 )
+
+// Printer returns a printer of the objects.
+func (d *Definition) Printer() *Printer {
+	if d.Columns == nil {
+		return DefaultColumns.Printer(d.Object)
+	}
+	return d.Columns.Printer(d.Object)
+}
 
 // Allows reports whether a path has a verb. named says that the path names an object.
 func (d *Definition) Allows(verb, subresource string, named bool) bool {

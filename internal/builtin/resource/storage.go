@@ -6,15 +6,13 @@ import (
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// NewStorage returns the storage of served objects in another version, to which stored belongs, whose fields are the
-// same in JSON. kube-apiserver stores a kind in its last beta version for some releases, so that older ones can read
-// it.
-func NewStorage(version schema.GroupVersion, served, stored runtime.Object) *Storage {
+// NewStorage returns the storage of served objects in the version of stored, whose fields are the same in JSON.
+// kube-apiserver stores a kind in its last beta version for some releases, so that older ones can read it.
+func NewStorage(served, stored runtime.Object) *Storage {
 	return &Storage{
-		GroupVersion: version, Kind: reflect.TypeOf(stored).Elem().Name(), Object: stored,
+		Object: stored,
 		Encode: func(obj runtime.Object) (runtime.Object, error) { return As(obj, stored) },
 		Decode: func(obj runtime.Object) (runtime.Object, error) { return As(obj, served) },
 	}

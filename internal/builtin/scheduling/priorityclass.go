@@ -21,9 +21,7 @@ import (
 // Definitions returns the row of PriorityClasses.
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{{
-		GroupVersion: schedulingv1.SchemeGroupVersion, Kind: "PriorityClass", Plural: "priorityclasses",
-		Singular: "priorityclass", ShortNames: []string{"pc"},
-		Object: &schedulingv1.PriorityClass{}, List: &schedulingv1.PriorityClassList{},
+		Object: &schedulingv1.PriorityClass{}, ShortNames: []string{"pc"},
 		Strategy: classStrategy, Default: defaultClass, Columns: classColumns,
 	}}
 }
@@ -99,17 +97,9 @@ func checkSystem(c *schedulingv1.PriorityClass) error {
 	return fmt.Errorf("%v is not a known system priority class", c.Name)
 }
 
-var classColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		{Name: "Value", Type: "integer", Description: schedulingv1.PriorityClass{}.SwaggerDoc()["value"]},
-		{Name: "Global-Default", Type: "boolean", Description: schedulingv1.PriorityClass{}.SwaggerDoc()["globalDefault"]},
-		resource.AgeColumn,
-		{Name: "PreemptionPolicy", Type: "string",
-			Description: schedulingv1.PriorityClass{}.SwaggerDoc()["preemptionPolicy"]},
-	},
-	Cells: func(obj runtime.Object) []any {
-		c := obj.(*schedulingv1.PriorityClass)
-		return []any{c.Name, int64(c.Value), c.GlobalDefault, resource.Age(c), string(ptr.Deref(c.PreemptionPolicy, ""))}
-	},
+var classColumns = resource.Columns[*schedulingv1.PriorityClass]{
+	{Name: "Value", Type: "integer", Field: "value"},
+	{Name: "Global-Default", Type: "boolean", Field: "globalDefault"},
+	{Name: "Age"},
+	{Name: "PreemptionPolicy", Field: "preemptionPolicy"},
 }

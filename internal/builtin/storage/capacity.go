@@ -8,9 +8,7 @@ import (
 
 func capacityDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: storagev1.SchemeGroupVersion, Kind: "CSIStorageCapacity", Plural: "csistoragecapacities",
-		Singular: "csistoragecapacity", Namespaced: true,
-		Object: &storagev1.CSIStorageCapacity{}, List: &storagev1.CSIStorageCapacityList{},
+		Object: &storagev1.CSIStorageCapacity{}, Namespaced: true,
 		Strategy: resource.Plain[*storagev1.CSIStorageCapacity]{
 			Constant: []string{"nodeTopology", "storageClassName"}, RequiresVersion: true,
 		}.Rules(),

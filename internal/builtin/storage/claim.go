@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	volumehelper "k8s.io/component-helpers/storage/volume"
@@ -17,9 +16,7 @@ import (
 
 func claimDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: corev1.SchemeGroupVersion, Kind: "PersistentVolumeClaim", Plural: "persistentvolumeclaims",
-		Singular: "persistentvolumeclaim", ShortNames: []string{"pvc"}, Namespaced: true,
-		Object: &corev1.PersistentVolumeClaim{}, List: &corev1.PersistentVolumeClaimList{},
+		Object: &corev1.PersistentVolumeClaim{}, ShortNames: []string{"pvc"}, Namespaced: true,
 		Default: defaultClaim, Columns: claimColumns, Resets: status, ReturnsDeleted: true,
 		Strategy: resource.Typed[*corev1.PersistentVolumeClaim]{
 			Prepare: func(obj *corev1.PersistentVolumeClaim) {
@@ -33,7 +30,7 @@ func claimDefinition() *resource.Definition {
 			WarnUpdate:    func(obj, _ *corev1.PersistentVolumeClaim) []string { return claimWarnings(obj) },
 		},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: resource.SubresourceVerbs, Resets: spec,
+			Name: "status", Resets: spec,
 			Strategy: resource.Typed[*corev1.PersistentVolumeClaim]{
 				PrepareUpdate: prepareClaimStatus, CheckUpdate: checkClaimStatus,
 			},
@@ -118,38 +115,31 @@ func claimWarnings(obj *corev1.PersistentVolumeClaim) (warnings []string) {
 	return warnings
 }
 
-var claimColumns = &resource.Columns{Definitions: claimColumnDefinitions(), Cells: claimCells}
-
-func claimColumnDefinitions() []metav1.TableColumnDefinition {
-	fields := corev1.PersistentVolumeClaimSpec{}.SwaggerDoc()
-	statusFields := corev1.PersistentVolumeClaimStatus{}.SwaggerDoc()
-	mode := resource.TextColumn("VolumeMode", fields["volumeMode"])
-	mode.Priority = 1
-	return []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		resource.TextColumn("Status", statusFields["phase"]),
-		resource.TextColumn("Volume", fields["volumeName"]),
-		resource.TextColumn("Capacity", statusFields["capacity"]),
-		resource.TextColumn("Access Modes", statusFields["accessModes"]),
-		resource.TextColumn("StorageClass", "StorageClass of the pvc"),
-		resource.TextColumn("VolumeAttributesClass", "VolumeAttributesClass of the pvc"),
-		resource.AgeColumn,
-		mode,
-	}
-}
-
-func claimCells(obj runtime.Object) []any {
-	claim := obj.(*corev1.PersistentVolumeClaim)
-	phase, capacity, modes := string(claim.Status.Phase), "", ""
-	if claim.DeletionTimestamp != nil {
-		phase = "Terminating"
-	}
-	if claim.Spec.VolumeName != "" {
-		capacity, modes = claim.Status.Capacity.Storage().String(), accessModesCell(claim.Status.AccessModes)
-	}
-	return []any{
-		claim.Name, phase, claim.Spec.VolumeName, capacity, modes, volumehelper.GetPersistentVolumeClaimClass(claim),
-		ptr.Deref(claim.Spec.VolumeAttributesClassName, unset), resource.Age(claim),
-		string(ptr.Deref(claim.Spec.VolumeMode, unset)),
-	}
+var claimColumns = resource.Columns[*corev1.PersistentVolumeClaim]{
+	{Name: "Status", Field: "status.phase", Cell: func(claim *corev1.PersistentVolumeClaim) any {
+		if claim.DeletionTimestamp != nil {
+			return "Terminating"
+		}
+		return string(claim.Status.Phase)
+	}},
+	{Name: "Volume", Field: "spec.volumeName"},
+	{Name: "Capacity", Field: "status.capacity", Cell: func(claim *corev1.PersistentVolumeClaim) any {
+		if claim.Spec.VolumeName == "" {
+			return ""
+		}
+		return claim.Status.Capacity.Storage().String()
+	}},
+	{Name: "Access Modes", Field: "status.accessModes", Cell: func(claim *corev1.PersistentVolumeClaim) any {
+		if claim.Spec.VolumeName == "" {
+			return ""
+		}
+		return accessModesCell(claim.Status.AccessModes)
+	}},
+	{Name: "StorageClass", Doc: "StorageClass of the pvc", Cell: func(claim *corev1.PersistentVolumeClaim) any {
+		return volumehelper.GetPersistentVolumeClaimClass(claim)
+	}},
+	{Name: "VolumeAttributesClass", Field: "spec.volumeAttributesClassName", Empty: unset,
+		Doc: "VolumeAttributesClass of the pvc"},
+	{Name: "Age"},
+	{Name: "VolumeMode", Wide: true, Field: "spec.volumeMode", Empty: unset},
 }

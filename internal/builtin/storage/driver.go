@@ -1,20 +1,15 @@
 package storage
 
 import (
-	"strings"
-
 	storagev1 "k8s.io/api/storage/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
 func driverDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: storagev1.SchemeGroupVersion, Kind: "CSIDriver", Plural: "csidrivers", Singular: "csidriver",
-		Object: &storagev1.CSIDriver{}, List: &storagev1.CSIDriverList{},
+		Object:  &storagev1.CSIDriver{},
 		Default: defaultDriver, Columns: driverColumns, ReturnsDeleted: true,
 		Strategy: driverRules(),
 	}
@@ -44,46 +39,12 @@ func defaultDriver(obj runtime.Object) {
 	}
 }
 
-var driverColumns = &resource.Columns{
-	Definitions: driverColumnDefinitions(),
-	Cells: func(obj runtime.Object) []any {
-		driver := obj.(*storagev1.CSIDriver)
-		spec := &driver.Spec
-		var modes, audiences []string
-		for _, mode := range spec.VolumeLifecycleModes {
-			modes = append(modes, string(mode))
-		}
-		for _, request := range spec.TokenRequests {
-			audiences = append(audiences, request.Audience)
-		}
-		modeCell, audienceCell := strings.Join(modes, ","), strings.Join(audiences, ",")
-		if modeCell == "" {
-			modeCell = "<none>"
-		}
-		if spec.TokenRequests == nil {
-			audienceCell = unset
-		}
-		return []any{
-			driver.Name, ptr.Deref(spec.AttachRequired, true), ptr.Deref(spec.PodInfoOnMount, false),
-			ptr.Deref(spec.StorageCapacity, false), audienceCell, ptr.Deref(spec.RequiresRepublish, false), modeCell,
-			resource.Age(driver),
-		}
-	},
-}
-
-func driverColumnDefinitions() []metav1.TableColumnDefinition {
-	fields := storagev1.CSIDriverSpec{}.SwaggerDoc()
-	boolean := func(name, description string) metav1.TableColumnDefinition {
-		return metav1.TableColumnDefinition{Name: name, Type: "boolean", Description: description}
-	}
-	return []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		boolean("AttachRequired", fields["attachRequired"]),
-		boolean("PodInfoOnMount", fields["podInfoOnMount"]),
-		boolean("StorageCapacity", fields["storageCapacity"]),
-		resource.TextColumn("TokenRequests", fields["tokenRequests"]),
-		boolean("RequiresRepublish", fields["requiresRepublish"]),
-		resource.TextColumn("Modes", fields["volumeLifecycleModes"]),
-		resource.AgeColumn,
-	}
+var driverColumns = resource.Columns[*storagev1.CSIDriver]{
+	{Name: "AttachRequired", Type: "boolean", Field: "spec.attachRequired"},
+	{Name: "PodInfoOnMount", Type: "boolean", Field: "spec.podInfoOnMount"},
+	{Name: "StorageCapacity", Type: "boolean", Field: "spec.storageCapacity"},
+	{Name: "TokenRequests", Field: "spec.tokenRequests[*].audience", Empty: unset},
+	{Name: "RequiresRepublish", Type: "boolean", Field: "spec.requiresRepublish"},
+	{Name: "Modes", Field: "spec.volumeLifecycleModes[*]", Empty: "<none>"},
+	{Name: "Age"},
 }

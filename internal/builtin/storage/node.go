@@ -3,8 +3,6 @@ package storage
 import (
 	storagev1 "k8s.io/api/storage/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -12,9 +10,7 @@ import (
 
 func nodeDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: storagev1.SchemeGroupVersion, Kind: "CSINode", Plural: "csinodes", Singular: "csinode",
-		Object: &storagev1.CSINode{}, List: &storagev1.CSINodeList{},
-		Columns: nodeColumns, Resets: status, ReturnsDeleted: true,
+		Object: &storagev1.CSINode{}, Columns: nodeColumns, Resets: status, ReturnsDeleted: true,
 		Strategy: nodeRules.Rules(), Subresources: []resource.Subresource{nodeRules.Status()},
 	}
 }
@@ -38,17 +34,8 @@ func checkNodeUpdate(obj, old *storagev1.CSINode) (errs field.ErrorList) {
 	return errs
 }
 
-var nodeColumns = &resource.Columns{
-	Definitions: []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		{
-			Name: "Drivers", Type: "integer",
-			Description: "Drivers indicates the number of CSI drivers registered on the node",
-		},
-		resource.AgeColumn,
-	},
-	Cells: func(obj runtime.Object) []any {
-		node := obj.(*storagev1.CSINode)
-		return []any{node.Name, int64(len(node.Spec.Drivers)), resource.Age(node)}
-	},
+var nodeColumns = resource.Columns[*storagev1.CSINode]{
+	{Name: "Drivers", Type: "integer", Field: "spec.drivers",
+		Doc: "Drivers indicates the number of CSI drivers registered on the node"},
+	{Name: "Age"},
 }

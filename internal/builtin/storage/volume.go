@@ -10,16 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
 func volumeDefinition() *resource.Definition {
 	return &resource.Definition{
-		GroupVersion: corev1.SchemeGroupVersion, Kind: "PersistentVolume", Plural: "persistentvolumes",
-		Singular: "persistentvolume", ShortNames: []string{"pv"},
-		Object: &corev1.PersistentVolume{}, List: &corev1.PersistentVolumeList{},
+		Object: &corev1.PersistentVolume{}, ShortNames: []string{"pv"},
 		Default: defaultVolume, Columns: volumeColumns, Resets: status, ReturnsDeleted: true,
 		Strategy: resource.Typed[*corev1.PersistentVolume]{
 			Prepare: func(obj *corev1.PersistentVolume) {
@@ -35,7 +32,7 @@ func volumeDefinition() *resource.Definition {
 			WarnUpdate: func(obj, _ *corev1.PersistentVolume) []string { return volumeWarnings(obj) },
 		},
 		Subresources: []resource.Subresource{{
-			Name: "status", Verbs: resource.SubresourceVerbs, Resets: spec,
+			Name: "status", Resets: spec,
 			Strategy: resource.Typed[*corev1.PersistentVolume]{
 				PrepareUpdate: prepareVolumeStatus,
 				CheckUpdate: func(obj, old *corev1.PersistentVolume) field.ErrorList {
@@ -121,44 +118,35 @@ func volumeWarnings(obj *corev1.PersistentVolume) (warnings []string) {
 	return warnings
 }
 
-var volumeColumns = &resource.Columns{Definitions: volumeColumnDefinitions(), Cells: volumeCells}
-
-func volumeColumnDefinitions() []metav1.TableColumnDefinition {
-	fields, statusFields := corev1.PersistentVolumeSpec{}.SwaggerDoc(), corev1.PersistentVolumeStatus{}.SwaggerDoc()
-	mode := resource.TextColumn("VolumeMode", fields["volumeMode"])
-	mode.Priority = 1
-	return []metav1.TableColumnDefinition{
-		resource.NameColumn,
-		resource.TextColumn("Capacity", fields["capacity"]),
-		resource.TextColumn("Access Modes", fields["accessModes"]),
-		resource.TextColumn("Reclaim Policy", fields["persistentVolumeReclaimPolicy"]),
-		resource.TextColumn("Status", statusFields["phase"]),
-		resource.TextColumn("Claim", fields["claimRef"]),
-		resource.TextColumn("StorageClass", "StorageClass of the pv"),
-		resource.TextColumn("VolumeAttributesClass", "VolumeAttributesClass of the pv"),
-		resource.TextColumn("Reason", statusFields["reason"]),
-		resource.AgeColumn,
-		mode,
-	}
-}
-
-func volumeCells(obj runtime.Object) []any {
-	volume := obj.(*corev1.PersistentVolume)
-	spec, claim, phase := &volume.Spec, "", string(volume.Status.Phase)
-	if spec.ClaimRef != nil {
-		claim = spec.ClaimRef.Namespace + "/" + spec.ClaimRef.Name
-	}
-	if volume.DeletionTimestamp != nil {
-		phase = "Terminating"
-	}
-	class, found := volume.Annotations[classAnnotation]
-	if !found {
-		class = spec.StorageClassName
-	}
-	return []any{
-		volume.Name, spec.Capacity.Storage().String(), accessModesCell(spec.AccessModes),
-		string(spec.PersistentVolumeReclaimPolicy), phase, claim, class,
-		ptr.Deref(spec.VolumeAttributesClassName, unset), volume.Status.Reason, resource.Age(volume),
-		string(ptr.Deref(spec.VolumeMode, unset)),
-	}
+var volumeColumns = resource.Columns[*corev1.PersistentVolume]{
+	{Name: "Capacity", Field: "spec.capacity", Cell: func(volume *corev1.PersistentVolume) any {
+		return volume.Spec.Capacity.Storage().String()
+	}},
+	{Name: "Access Modes", Field: "spec.accessModes", Cell: func(volume *corev1.PersistentVolume) any {
+		return accessModesCell(volume.Spec.AccessModes)
+	}},
+	{Name: "Reclaim Policy", Field: "spec.persistentVolumeReclaimPolicy"},
+	{Name: "Status", Field: "status.phase", Cell: func(volume *corev1.PersistentVolume) any {
+		if volume.DeletionTimestamp != nil {
+			return "Terminating"
+		}
+		return string(volume.Status.Phase)
+	}},
+	{Name: "Claim", Field: "spec.claimRef", Cell: func(volume *corev1.PersistentVolume) any {
+		if volume.Spec.ClaimRef == nil {
+			return ""
+		}
+		return volume.Spec.ClaimRef.Namespace + "/" + volume.Spec.ClaimRef.Name
+	}},
+	{Name: "StorageClass", Doc: "StorageClass of the pv", Cell: func(volume *corev1.PersistentVolume) any {
+		if class, found := volume.Annotations[classAnnotation]; found {
+			return class
+		}
+		return volume.Spec.StorageClassName
+	}},
+	{Name: "VolumeAttributesClass", Field: "spec.volumeAttributesClassName", Empty: unset,
+		Doc: "VolumeAttributesClass of the pv"},
+	{Name: "Reason", Field: "status.reason"},
+	{Name: "Age"},
+	{Name: "VolumeMode", Wide: true, Field: "spec.volumeMode", Empty: unset},
 }

@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/emicklei/go-restful/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilopenapi "k8s.io/apiserver/pkg/util/openapi"
 	"k8s.io/kube-openapi/pkg/common"
+	"k8s.io/kube-openapi/pkg/common/restfuladapter"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	builtin "github.com/crd-server/crd-server/internal/builtin/resource"
@@ -26,6 +28,10 @@ type container struct {
 func (c *container) RootPath() string                   { return "" }
 func (c *container) PathParameters() []common.Parameter { return nil }
 func (c *container) Routes() []common.Route             { return c.routes }
+
+func (c *container) add(r *restful.Route) {
+	c.routes = append(c.routes, &restfuladapter.RouteAdapter{Route: r})
+}
 
 // definitions returns the definitions that the routes refer to. A kind without a definition is any object. Enums are
 // behind a feature gate.
@@ -96,14 +102,14 @@ func documentPaths(rows []*builtin.Definition) []string {
 func newContainer(document string, rows []*builtin.Definition) *container {
 	c := &container{}
 	if r := issuerRoutes[document]; r != nil {
-		c.routes = append(c.routes, r)
+		c.add(r)
 		return c
 	}
 	root := func(operation, doc string, returned model) {
 		if len(c.routes) == 0 {
-			c.routes = append(c.routes, &route{
-				method: http.MethodGet, path: "/" + document + "/", operation: operation, doc: doc,
-				consumes: mediaTypes, produces: mediaTypes, responses: respond(returned, http.StatusOK),
+			c.add(&restful.Route{
+				Method: http.MethodGet, Path: "/" + document + "/", Operation: operation, Doc: doc,
+				Consumes: mediaTypes, Produces: mediaTypes, ResponseErrors: respond(returned, http.StatusOK),
 			})
 		}
 	}
@@ -112,7 +118,7 @@ func newContainer(document string, rows []*builtin.Definition) *container {
 		case document == version:
 			c.groupVersion = d.GroupVersion
 			root("getAPIResources", "get available resources", apiResourceList)
-			c.routes = append(c.routes, routesOf(d)...)
+			c.addResource(d)
 		case document != path.Dir(version):
 		case d.GroupVersion.Group == "":
 			root("getAPIVersions", "get available API versions", apiVersions)

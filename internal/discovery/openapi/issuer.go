@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/emicklei/go-restful/v3"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -15,17 +16,17 @@ const text = model("string")
 
 // issuerRoutes are the routes at which the issuer of tokens of service accounts is published, by the path of their
 // document.
-var issuerRoutes = map[string]*route{
+var issuerRoutes = map[string]*restful.Route{
 	".well-known/openid-configuration": {
-		method: http.MethodGet, path: "/.well-known/openid-configuration/",
-		operation: "getServiceAccountIssuerOpenIDConfiguration",
-		doc:       "get service account issuer OpenID configuration, also known as the 'OIDC discovery doc'",
-		produces:  []string{runtime.ContentTypeJSON}, responses: respond(text, http.StatusOK),
+		Method: http.MethodGet, Path: "/.well-known/openid-configuration/",
+		Operation: "getServiceAccountIssuerOpenIDConfiguration",
+		Doc:       "get service account issuer OpenID configuration, also known as the 'OIDC discovery doc'",
+		Produces:  []string{runtime.ContentTypeJSON}, ResponseErrors: respond(text, http.StatusOK),
 	},
 	"openid/v1/jwks": {
-		method: http.MethodGet, path: "/openid/v1/jwks/", operation: "getServiceAccountIssuerOpenIDKeyset",
-		doc:      "get service account issuer OpenID JSON Web Key Set (contains public token verification keys)",
-		produces: []string{"application/jwk-set+json"}, responses: respond(text, http.StatusOK),
+		Method: http.MethodGet, Path: "/openid/v1/jwks/", Operation: "getServiceAccountIssuerOpenIDKeyset",
+		Doc:      "get service account issuer OpenID JSON Web Key Set (contains public token verification keys)",
+		Produces: []string{"application/jwk-set+json"}, ResponseErrors: respond(text, http.StatusOK),
 	},
 }
 

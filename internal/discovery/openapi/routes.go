@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/emicklei/go-restful/v3"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
-	"k8s.io/kube-openapi/pkg/common"
 
 	builtin "github.com/crd-server/crd-server/internal/builtin/resource"
 )
@@ -29,9 +29,11 @@ var (
 	anyMediaType = []string{"*/*"}
 )
 
-// routesOf returns the routes of a resource as apiserver's installer describes them.
-func routesOf(d *builtin.Definition) []common.Route {
-	b := &routeBuilder{Definition: d, object: modelOf(d.Object), list: modelOf(d.List), kind: d.GroupVersionKind()}
+// addResource adds the routes of a resource as apiserver's installer describes them.
+func (c *container) addResource(d *builtin.Definition) {
+	b := &routeBuilder{
+		Definition: d, container: c, object: modelOf(d.Object), list: modelOf(d.List), kind: d.GroupVersionKind(),
+	}
 	root := groupPath(d.GroupVersion)
 	collection := root + d.Plural
 	watched := root + "watch/" + d.Plural
@@ -62,47 +64,44 @@ func routesOf(d *builtin.Definition) []common.Route {
 		b.namespaced = ""
 		b.addLists(root+d.Plural, root+"watch/"+d.Plural, "ForAllNamespaces")
 	}
-	return b.routes
 }
 
-// routeBuilder collects the routes of a resource.
+// routeBuilder adds the routes of a resource to a container.
 type routeBuilder struct {
 	*builtin.Definition
+	container    *container
 	object, list model
 	kind         schema.GroupVersionKind
 	namespaced   string // in names of operations
-	routes       []common.Route
 }
 
 // has reports whether the resource has a verb.
 func (b *routeBuilder) has(verb string) bool { return slices.Contains(b.VerbList(), verb) }
 
 // add adds a route. The operation is a verb, to which the kind is added.
-func (b *routeBuilder) add(r route, suffix string) {
-	r.operation += b.namespaced + b.Kind + suffix
-	if r.kind.Empty() {
-		r.kind = b.kind
+func (b *routeBuilder) add(action, suffix string, r restful.Route) {
+	r.Operation += b.namespaced + b.Kind + suffix
+	r.Metadata = map[string]any{
+		"x-kubernetes-action": action, "x-kubernetes-group-version-kind": metav1.GroupVersionKind(b.kind),
 	}
-	r.metadata = map[string]any{
-		"x-kubernetes-action":             r.action,
-		"x-kubernetes-group-version-kind": metav1.GroupVersionKind(r.kind),
+	if strings.Contains(r.Path, "{name}") {
+		r.ParameterDocs = append(r.ParameterDocs, restful.PathParameter("name", "name of the "+b.kind.Kind))
 	}
-	for _, p := range []parameter{
-		{name: "name", doc: "name of the " + r.kind.Kind},
-		{name: "namespace", doc: "object name and auth scope, such as for teams and projects"},
-	} {
-		if strings.Contains(r.path, "{"+p.name+"}") {
-			r.parameters = append(r.parameters, p)
-		}
+	if strings.Contains(r.Path, "{namespace}") {
+		r.ParameterDocs = append(r.ParameterDocs,
+			restful.PathParameter("namespace", "object name and auth scope, such as for teams and projects"))
 	}
-	r.parameters = append(r.parameters, pretty)
-	if r.consumes == nil {
-		r.consumes = anyMediaType
+	r.ParameterDocs = append(r.ParameterDocs, pretty)
+	if r.ReadSample != nil {
+		r.ParameterDocs = append(r.ParameterDocs, restful.BodyParameter("body", "").Required(r.ReadSample != deleteOptions))
 	}
-	if r.produces == nil {
-		r.produces = mediaTypes
+	if r.Consumes == nil {
+		r.Consumes = anyMediaType
 	}
-	b.routes = append(b.routes, &r)
+	if r.Produces == nil {
+		r.Produces = mediaTypes
+	}
+	b.container.add(&r)
 }
 
 // addCollection adds the routes of a collection.
@@ -112,13 +111,13 @@ func (b *routeBuilder) addCollection(path, watched string) {
 		b.addCreate(path, "", "")
 	}
 	if b.has("deletecollection") {
-		b.add(route{
-			method: http.MethodDelete, path: path, action: "deletecollection", operation: "deletecollection",
-			doc: "delete collection of " + b.Kind, body: deleteOptions, bodyOptional: true,
-			parameters: slices.Concat(
+		b.add("deletecollection", "", restful.Route{
+			Method: http.MethodDelete, Path: path, Operation: "deletecollection",
+			Doc: "delete collection of " + b.Kind, ReadSample: deleteOptions,
+			ParameterDocs: slices.Concat(
 				options(metav1.DeleteOptions{}), options(metav1.ListOptions{}, "watch", "allowWatchBookmarks")),
-			responses: respond(status, http.StatusOK),
-		}, "")
+			ResponseErrors: respond(status, http.StatusOK),
+		})
 	}
 }
 
@@ -129,10 +128,11 @@ func (b *routeBuilder) addLists(path, watched, suffix string) {
 		if b.has("watch") {
 			doc = "list or watch objects of kind "
 		}
-		b.add(route{
-			method: http.MethodGet, path: path, action: "list", operation: "list", doc: doc + b.Kind,
-			parameters: options(metav1.ListOptions{}), produces: watchMediaTypes, responses: respond(b.list, http.StatusOK),
-		}, suffix)
+		b.add("list", suffix, restful.Route{
+			Method: http.MethodGet, Path: path, Operation: "list", Doc: doc + b.Kind,
+			ParameterDocs: options(metav1.ListOptions{}), Produces: watchMediaTypes,
+			ResponseErrors: respond(b.list, http.StatusOK),
+		})
 	}
 	if b.has("watch") {
 		b.addWatch("watchlist", watched, "List"+suffix, "watch individual changes to a list of "+b.Kind+
@@ -142,28 +142,26 @@ func (b *routeBuilder) addLists(path, watched, suffix string) {
 
 // addWatch adds a route below /watch/.
 func (b *routeBuilder) addWatch(action, path, suffix, doc string) {
-	b.add(route{
-		method: http.MethodGet, path: path, action: action, operation: "watch", doc: doc,
-		parameters: options(metav1.ListOptions{}), produces: watchMediaTypes, responses: respond(watchEvent, http.StatusOK),
-	}, suffix)
+	b.add(action, suffix, restful.Route{
+		Method: http.MethodGet, Path: path, Operation: "watch", Doc: doc,
+		ParameterDocs: options(metav1.ListOptions{}), Produces: watchMediaTypes,
+		ResponseErrors: respond(watchEvent, http.StatusOK),
+	})
 }
 
 func (b *routeBuilder) addCreate(path, of, suffix string) {
-	b.add(route{
-		method: http.MethodPost, path: path, action: "post", operation: "create",
-		doc: "create" + of + article(b.Kind) + b.Kind, body: b.object, parameters: options(metav1.CreateOptions{}),
-		responses: respond(b.object, http.StatusOK, http.StatusCreated, http.StatusAccepted),
-	}, suffix)
+	b.add("post", suffix, restful.Route{
+		Method: http.MethodPost, Path: path, Operation: "create",
+		Doc: "create" + of + article(b.Kind) + b.Kind, ReadSample: b.object, ParameterDocs: options(metav1.CreateOptions{}),
+		ResponseErrors: respond(b.object, http.StatusOK, http.StatusCreated, http.StatusAccepted),
+	})
 }
 
 // addAction adds the route of an action.
 func (b *routeBuilder) addAction(path string, sub *builtin.Subresource) {
-	body := modelOf(sub.Action.Object)
-	b.add(route{
-		method: http.MethodPost, path: path, action: "post", operation: "create", kind: sub.Action.GroupVersionKind(),
-		doc: "create " + sub.Name + " of" + article(b.Kind) + b.Kind, body: body, parameters: options(metav1.CreateOptions{}),
-		responses: respond(body, http.StatusOK, http.StatusCreated, http.StatusAccepted),
-	}, openapi.ToValidOperationID(sub.Name, true))
+	action := *b
+	action.object, action.kind = modelOf(sub.Action.Object), sub.Action.GroupVersionKind()
+	action.addCreate(path, " "+sub.Name+" of", openapi.ToValidOperationID(sub.Name, true))
 }
 
 // addScale adds the routes of the Scale of an object.
@@ -171,7 +169,6 @@ func (b *routeBuilder) addScale(path string, sub *builtin.Subresource) {
 	scale := *b
 	scale.object, scale.kind = modelOf(&autoscalingv1.Scale{}), sub.GroupVersionKind(b.Definition)
 	scale.addObject(path, sub.Name, sub.Verbs)
-	b.routes = scale.routes
 }
 
 // addObject adds the routes of an object or of a subresource of it.
@@ -184,36 +181,37 @@ func (b *routeBuilder) addObject(path, subresource string, verbs []string) {
 	specified := of + " the specified " + b.Kind
 	has := func(verb string) bool { return slices.Contains(verbs, verb) }
 	if has("get") {
-		b.add(route{
-			method: http.MethodGet, path: path, action: "get", operation: "read", doc: "read" + specified,
-			responses: respond(b.object, http.StatusOK),
-		}, suffix)
+		b.add("get", suffix, restful.Route{
+			Method: http.MethodGet, Path: path, Operation: "read", Doc: "read" + specified,
+			ResponseErrors: respond(b.object, http.StatusOK),
+		})
 	}
 	if has("update") {
-		b.add(route{
-			method: http.MethodPut, path: path, action: "put", operation: "replace", doc: "replace" + specified, body: b.object,
-			parameters: options(metav1.UpdateOptions{}), responses: respond(b.object, http.StatusOK, http.StatusCreated),
-		}, suffix)
+		b.add("put", suffix, restful.Route{
+			Method: http.MethodPut, Path: path, Operation: "replace", Doc: "replace" + specified, ReadSample: b.object,
+			ParameterDocs:  options(metav1.UpdateOptions{}),
+			ResponseErrors: respond(b.object, http.StatusOK, http.StatusCreated),
+		})
 	}
 	if has("patch") {
-		b.add(route{
-			method: http.MethodPatch, path: path, action: "patch", operation: "patch",
-			doc: "partially update" + specified, body: patch,
-			consumes: patchMediaTypes, parameters: options(metav1.PatchOptions{}),
-			responses: respond(b.object, http.StatusOK, http.StatusCreated),
-		}, suffix)
+		b.add("patch", suffix, restful.Route{
+			Method: http.MethodPatch, Path: path, Operation: "patch",
+			Doc: "partially update" + specified, ReadSample: patch,
+			Consumes: patchMediaTypes, ParameterDocs: options(metav1.PatchOptions{}),
+			ResponseErrors: respond(b.object, http.StatusOK, http.StatusCreated),
+		})
 	}
 	if has("delete") {
 		deleted := status
 		if b.ReturnsDeleted {
 			deleted = b.object
 		}
-		b.add(route{
-			method: http.MethodDelete, path: path, action: "delete", operation: "delete",
-			doc:  "delete" + of + article(b.Kind) + b.Kind,
-			body: deleteOptions, bodyOptional: true, parameters: options(metav1.DeleteOptions{}),
-			responses: respond(deleted, http.StatusOK, http.StatusAccepted),
-		}, suffix)
+		b.add("delete", suffix, restful.Route{
+			Method: http.MethodDelete, Path: path, Operation: "delete",
+			Doc:        "delete" + of + article(b.Kind) + b.Kind,
+			ReadSample: deleteOptions, ParameterDocs: options(metav1.DeleteOptions{}),
+			ResponseErrors: respond(deleted, http.StatusOK, http.StatusAccepted),
+		})
 	}
 	if subresource != "" && has("create") {
 		b.addCreate(path, of, suffix)
@@ -221,9 +219,9 @@ func (b *routeBuilder) addObject(path, subresource string, verbs []string) {
 }
 
 // options returns the query parameters of options, such as ListOptions, without some of them.
-func options(of interface{ SwaggerDoc() map[string]string }, without ...string) []parameter {
+func options(of interface{ SwaggerDoc() map[string]string }, without ...string) []*restful.Parameter {
 	docs := of.SwaggerDoc()
-	var parameters []parameter
+	var parameters []*restful.Parameter
 	for _, field := range reflect.VisibleFields(reflect.TypeOf(of)) {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		kind := field.Type
@@ -233,12 +231,12 @@ func options(of interface{ SwaggerDoc() map[string]string }, without ...string) 
 		if len(field.Index) > 1 || name == "" || kind.Kind() == reflect.Struct || slices.Contains(without, name) {
 			continue
 		}
-		p := parameter{name: name, doc: docs[name], query: true, dataType: "string"}
+		p := restful.QueryParameter(name, docs[name])
 		switch kind.Kind() {
 		case reflect.Bool:
-			p.dataType = "boolean"
+			p.DataType("boolean")
 		case reflect.Int64:
-			p.dataType = "integer"
+			p.DataType("integer")
 		}
 		parameters = append(parameters, p)
 	}

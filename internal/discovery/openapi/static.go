@@ -64,10 +64,12 @@ type Static struct {
 	rows    []*builtin.Definition
 	builtin map[string]func() (*Document, error)
 
-	// fingerprint returns what identifies the documents of built-in resources; empty if there are none.
-	fingerprint func() string
+	// Fingerprint returns a string that changes with the built-in resources and their definitions. It is empty if there
+	// are no built-in resources.
+	Fingerprint func() string
+	// V2 returns the document of version 2.
+	V2 func() (*Document, error)
 
-	documentV2    func() (*Document, error)
 	documentV3    func() (*Document, error)
 	documentScale func() (*Document, error)
 	staticV3      func() (map[string]*Document, error)
@@ -79,20 +81,13 @@ func NewStatic(version string, rows []*builtin.Definition) *Static {
 		version = "unversioned"
 	}
 	s := &Static{version: version, rows: rows, builtin: newBuiltin(version, rows)}
-	s.fingerprint = sync.OnceValue(func() string { return fingerprintOf(rows) })
-	s.documentV2 = sync.OnceValues(s.newDocumentV2)
+	s.Fingerprint = sync.OnceValue(func() string { return fingerprintOf(rows) })
+	s.V2 = sync.OnceValues(s.newDocumentV2)
 	s.documentV3 = sync.OnceValues(func() (*Document, error) { return newCustomDocument(false) })
 	s.documentScale = sync.OnceValues(func() (*Document, error) { return newCustomDocument(true) })
 	s.staticV3 = sync.OnceValues(s.newStaticV3)
 	return s
 }
-
-// Fingerprint returns a string that changes with the built-in resources and their definitions. It is empty if there are
-// no built-in resources.
-func (s *Static) Fingerprint() string { return s.fingerprint() }
-
-// V2 returns the document of version 2.
-func (s *Static) V2() (*Document, error) { return s.documentV2() }
 
 // V3 returns the document of a group and version of custom resources. scale says whether a section refers to the
 // definitions of the scale subresource.

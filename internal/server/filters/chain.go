@@ -23,6 +23,7 @@ import (
 	"github.com/crd-server/crd-server/internal/access/authentication"
 	"github.com/crd-server/crd-server/internal/access/authorization"
 	"github.com/crd-server/crd-server/internal/budget"
+	"github.com/crd-server/crd-server/internal/crds"
 )
 
 // Config is what the filters need.
@@ -118,7 +119,7 @@ func (c *Chain) lifetime() []filter {
 			return serverfilters.WithWaitGroup(h, longRunning, &c.Drain.requests)
 		},
 		func(h http.Handler) http.Handler {
-			return apifilters.WithRequestDeadline(h, c.Audit.Sink, c.Audit.Policy, longRunning, Codecs, c.Timeout)
+			return apifilters.WithRequestDeadline(h, c.Audit.Sink, c.Audit.Policy, longRunning, crds.Codecs, c.Timeout)
 		},
 		c.Labels.enforceDeadline,
 		apifilters.WithWarningRecorder,
@@ -146,13 +147,13 @@ func (c *Chain) access() []filter {
 		},
 		func(h http.Handler) http.Handler {
 			if utilfeature.DefaultFeatureGate.Enabled(features.ConstrainedImpersonation) {
-				return impersonation.WithConstrainedImpersonation(h, c.Authorizer, Codecs)
+				return impersonation.WithConstrainedImpersonation(h, c.Authorizer, crds.Codecs)
 			}
-			return impersonation.WithImpersonation(h, c.Authorizer, Codecs)
+			return impersonation.WithImpersonation(h, c.Authorizer, crds.Codecs)
 		},
 		c.inFlight.limit,
 		func(h http.Handler) http.Handler {
-			return apifilters.WithAuthorization(h, c.Authorizer, Codecs)
+			return apifilters.WithAuthorization(h, c.Authorizer, crds.Codecs)
 		},
 	)
 }

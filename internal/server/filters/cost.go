@@ -38,7 +38,7 @@ var readVerbs = []string{"get", "list", "watch"}
 // listedBytes estimates the bytes that a list reads; negative if that is not known. A limit counts. Selectors and
 // namespaces do not, as in kube-apiserver.
 func (f *inFlight) listedBytes(req *http.Request, info *request.RequestInfo) int64 {
-	objects, bytes := f.sizes(info.APIGroup, info.Resource)
+	objects, bytes := f.Sizes(info.APIGroup, info.Resource)
 	if objects > 0 && req.URL.RawQuery != "" {
 		if limit, err := strconv.Atoi(req.URL.Query().Get("limit")); err == nil && limit > 0 && limit < objects {
 			return bytes / int64(objects) * int64(limit)

@@ -11,6 +11,8 @@ import (
 
 	apifilters "k8s.io/apiserver/pkg/endpoints/filters"
 	"k8s.io/apiserver/pkg/endpoints/request"
+
+	"github.com/crd-server/crd-server/internal/crds"
 )
 
 // TestRefusedBodyThatDrips checks that a request that is refused before its body is read gets its response at its
@@ -23,7 +25,7 @@ func TestRefusedBodyThatDrips(t *testing.T) {
 		w.WriteHeader(http.StatusTooManyRequests)
 	})
 	server := httptest.NewServer(begin(apifilters.WithRequestDeadline(labels.enforceDeadline(refusing), nil, nil,
-		longRunning, Codecs, 200*time.Millisecond), nil))
+		longRunning, crds.Codecs, 200*time.Millisecond), nil))
 	t.Cleanup(server.Close)
 	for _, path := range []string{"/apis/example.com/v1/things", "/version"} {
 		connection, err := net.Dial("tcp", server.Listener.Addr().String())

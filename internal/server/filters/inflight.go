@@ -21,17 +21,12 @@ import (
 // kube-apiserver's priority and fairness also queues requests and has levels, but costs a third of a whole GET of
 // this server.
 type inFlight struct {
+	*Config
 	reads, writes *slots
-	labels        *MetricLabels
-	sizes         Sizes
-	probePaths    []string
 }
 
 func newInFlight(c *Config) *inFlight {
-	return &inFlight{
-		reads: newSlots(c.MaxInFlight), writes: newSlots(c.MaxMutatingInFlight),
-		sizes: c.Sizes, labels: c.Labels, probePaths: c.ProbePaths,
-	}
+	return &inFlight{Config: c, reads: newSlots(c.MaxInFlight), writes: newSlots(c.MaxMutatingInFlight)}
 }
 
 // limit is the filter. It needs the user of the request. Long-running requests do not count.
@@ -44,34 +39,29 @@ func (f *inFlight) limit(next http.Handler) http.Handler {
 		}
 		kind, cost := f.cost(req, info)
 		caller, _ := request.UserFrom(req.Context())
+		name := ""
 		if f.isExempt(caller, info) {
-			kind.enter()
-			defer kind.leave()
-			next.ServeHTTP(w, req)
+			cost = 0
+		} else {
+			name = caller.GetName()
+		}
+		if !kind.acquire(name, cost) {
+			f.Labels.refused(req, info, kind == f.writes)
+			w.Header().Set("Retry-After", "1") // kube-apiserver's response
+			http.Error(w, "Too many requests, please try again later.", http.StatusTooManyRequests)
 			return
 		}
-		if !kind.acquire(caller.GetName(), cost) {
-			f.labels.refused(req, info, kind == f.writes)
-			refuse(w)
-			return
-		}
-		defer kind.release(caller.GetName(), cost)
+		defer kind.release(name, cost)
 		next.ServeHTTP(w, req)
 	})
 }
 
 // isExempt reports whether a request is never refused: as in kube-apiserver, those of system:masters and health checks.
 func (f *inFlight) isExempt(caller user.Info, info *request.RequestInfo) bool {
-	if !info.IsResourceRequest && info.Verb == "get" && slices.Contains(f.probePaths, info.Path) {
+	if !info.IsResourceRequest && info.Verb == "get" && slices.Contains(f.ProbePaths, info.Path) {
 		return true
 	}
 	return caller == nil || slices.Contains(caller.GetGroups(), user.SystemPrivilegedGroup)
-}
-
-// refuse writes kube-apiserver's response.
-func refuse(w http.ResponseWriter) {
-	w.Header().Set("Retry-After", "1")
-	http.Error(w, "Too many requests, please try again later.", http.StatusTooManyRequests)
 }
 
 // report updates the metrics of requests in flight once a second, until ctx is done.

@@ -35,16 +35,17 @@ func newSlots(limit int) *slots {
 }
 
 // acquire takes slots for a request of a user. It reports false if too few are free, or if the user holds too many; a
-// user without any always gets free ones. The caller releases them.
+// user without any always gets free ones, and a request that costs nothing is only counted. The caller releases them.
 func (s *slots) acquire(user string, cost int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	held, free := s.held[user]+cost, s.free-cost
-	if free < 0 || held > cost && held > fairnessFactor*free {
+	if cost > 0 && (free < 0 || held > cost && held > fairnessFactor*free) {
 		return false
 	}
 	s.held[user], s.free = held, free
-	s.enterLocked()
+	s.requests++
+	s.most = max(s.most, s.requests)
 	return true
 }
 
@@ -57,24 +58,6 @@ func (s *slots) release(user string, cost int) {
 	if s.held[user] -= cost; s.held[user] == 0 {
 		delete(s.held, user)
 	}
-}
-
-// enter counts a request that needs no slot. The caller calls leave when it ends.
-func (s *slots) enter() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.enterLocked()
-}
-
-func (s *slots) enterLocked() {
-	s.requests++
-	s.most = max(s.most, s.requests)
-}
-
-func (s *slots) leave() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.requests--
 }
 
 // count returns the number of requests in flight, and its maximum since the last call.

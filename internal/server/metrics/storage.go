@@ -30,20 +30,13 @@ func (s *Storage) Gatherer(others ...prometheus.Collector) prometheus.Gatherer {
 	return registry
 }
 
-// resourceMetric is a metric with a value for each resource in memory.
-type resourceMetric struct {
+// metric is one of the whole store, or one with a value for each resource in memory.
+type metric[Stats any] struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
-	of   func(*dynamicstorage.ResourceStats) int64
+	of   func(*Stats) int64
 	// labels are the values of the labels after group and resource.
 	labels []string
-}
-
-// storeMetric is a metric of the whole store.
-type storeMetric struct {
-	desc *prometheus.Desc
-	kind prometheus.ValueType
-	of   func(*dynamicstorage.Stats) int64
 }
 
 type (
@@ -74,7 +67,7 @@ var (
 		"Counter for status of consistency checks between etcd and watch cache", "status")
 )
 
-var resourceMetrics = []resourceMetric{
+var resourceMetrics = []metric[resourceStats]{
 	{desc: perResource("apiserver_resource_objects", "Number of stored objects of the resources in memory."),
 		kind: prometheus.GaugeValue, of: func(s *resourceStats) int64 { return int64(s.Entries) }},
 	{desc: perResource("apiserver_storage_events_received_total", "Number of etcd events received split by kind."),
@@ -123,19 +116,19 @@ var resourceMetrics = []resourceMetric{
 		kind: prometheus.GaugeValue, of: func(s *resourceStats) int64 { return int64(s.Watchers) }},
 }
 
-var storeMetrics = []storeMetric{
-	{ofStore("crd_server_cache_loaded_resources", "Resources in memory."),
-		prometheus.GaugeValue, func(s *storeStats) int64 { return int64(len(s.Resources)) }},
-	{ofStore("crd_server_feed_connected", "Whether the watch on etcd is established."),
-		prometheus.GaugeValue, func(s *storeStats) int64 { return truth(s.Connected) }},
-	{ofStore("crd_server_feed_breaks_total", "How often the watch on etcd was lost."),
-		prometheus.CounterValue, func(s *storeStats) int64 { return s.Breaks }},
-	{ofStore("crd_server_feed_unread_events_total", "Events of resources that are not in memory."),
-		prometheus.CounterValue, func(s *storeStats) int64 { return s.UnreadEvents }},
-	{ofStore("crd_server_compactions_total", "Compactions of etcd that this server has done."),
-		prometheus.CounterValue, func(s *storeStats) int64 { return s.Compactions }},
-	{ofStore("crd_server_views_made_total", "Objects that were made ready to be served in a version."),
-		prometheus.CounterValue, func(s *storeStats) int64 { return s.ViewsMade }},
+var storeMetrics = []metric[storeStats]{
+	{desc: ofStore("crd_server_cache_loaded_resources", "Resources in memory."),
+		kind: prometheus.GaugeValue, of: func(s *storeStats) int64 { return int64(len(s.Resources)) }},
+	{desc: ofStore("crd_server_feed_connected", "Whether the watch on etcd is established."),
+		kind: prometheus.GaugeValue, of: func(s *storeStats) int64 { return truth(s.Connected) }},
+	{desc: ofStore("crd_server_feed_breaks_total", "How often the watch on etcd was lost."),
+		kind: prometheus.CounterValue, of: func(s *storeStats) int64 { return s.Breaks }},
+	{desc: ofStore("crd_server_feed_unread_events_total", "Events of resources that are not in memory."),
+		kind: prometheus.CounterValue, of: func(s *storeStats) int64 { return s.UnreadEvents }},
+	{desc: ofStore("crd_server_compactions_total", "Compactions of etcd that this server has done."),
+		kind: prometheus.CounterValue, of: func(s *storeStats) int64 { return s.Compactions }},
+	{desc: ofStore("crd_server_views_made_total", "Objects that were made ready to be served in a version."),
+		kind: prometheus.CounterValue, of: func(s *storeStats) int64 { return s.ViewsMade }},
 }
 
 var (
@@ -153,22 +146,8 @@ func truth(b bool) int64 {
 	return 0
 }
 
-// Describe implements prometheus.Collector.
-func (s *Storage) Describe(ch chan<- *prometheus.Desc) {
-	var last *prometheus.Desc
-	for _, r := range resourceMetrics { // metrics that share a description are neighbours
-		if r.desc != last {
-			ch <- r.desc
-		}
-		last = r.desc
-	}
-	for _, m := range storeMetrics {
-		ch <- m.desc
-	}
-	ch <- lagRevisions
-	ch <- lagSeconds
-	ch <- storedBytes
-}
+// Describe implements prometheus.Collector. It describes nothing, so the registry checks each scrape instead.
+func (s *Storage) Describe(chan<- *prometheus.Desc) {}
 
 // collectTimeout bounds the requests to etcd of one scrape.
 const collectTimeout = time.Second
