@@ -12,7 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/crd-server/crd-server/internal/builtin/rbac/policy"
+	"github.com/crd-server/crd-server/internal/bootstrap/policy"
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 

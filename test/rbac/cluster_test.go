@@ -17,7 +17,7 @@ import (
 )
 
 // ofCluster has the default roles and bindings of kube-apiserver that only a server with all kinds has.
-const ofCluster = "../../internal/builtin/rbac/policy/cluster.json"
+const ofCluster = "../../internal/bootstrap/policy/cluster.json"
 
 // TestDifferentialCluster compares all default roles and bindings with those of a server with all kinds, and writes
 // those that other servers lack.

@@ -19,8 +19,8 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
 	"github.com/crd-server/crd-server/internal/bootstrap"
+	"github.com/crd-server/crd-server/internal/bootstrap/policy"
 	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
-	"github.com/crd-server/crd-server/internal/builtin/rbac/policy"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/builtin/scheduling"
 	"github.com/crd-server/crd-server/internal/controllers/namespaces"
