@@ -8,13 +8,13 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/crd-server/crd-server/internal/access/authorization/escalation"
 	"github.com/crd-server/crd-server/internal/builtin/certificates"
 	"github.com/crd-server/crd-server/internal/builtin/devices"
 	"github.com/crd-server/crd-server/internal/builtin/limitranger"
 	"github.com/crd-server/crd-server/internal/builtin/network"
 	"github.com/crd-server/crd-server/internal/builtin/nodes"
 	"github.com/crd-server/crd-server/internal/builtin/pods"
-	"github.com/crd-server/crd-server/internal/builtin/rbac"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/builtin/storage"
 )
@@ -51,7 +51,7 @@ func newPlugins(c *Config) (resource.Plugins, error) {
 		[]resource.Plugin{storage.NewPersistentVolumeClaimResize(classes)},
 		certificates.Signers{Authorizer: c.Authorizer}.Plugins(),
 		[]resource.Plugin{network.NewDefaultIngressClass(ingressClasses)},
-		rbac.Escalation{Authorizer: c.Authorizer, Rules: c.Roles}.Plugins(),
+		escalation.Check{Authorizer: c.Authorizer, Rules: c.Roles}.Plugins(),
 		params.Plugins(),
 		devices.Access{Authorizer: c.Authorizer, Namespace: namespaceGetter(c)}.Plugins(),
 	)
