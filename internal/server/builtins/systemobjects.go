@@ -20,9 +20,9 @@ import (
 
 	"github.com/crd-server/crd-server/internal/bootstrap"
 	"github.com/crd-server/crd-server/internal/bootstrap/policy"
-	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/builtin/scheduling"
+	"github.com/crd-server/crd-server/internal/controllers/autoregister"
 	"github.com/crd-server/crd-server/internal/controllers/namespaces"
 	"github.com/crd-server/crd-server/internal/controllers/serviceaccounts"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -43,7 +43,7 @@ type SystemObjects struct {
 	// exist is closed when all of them have been created.
 	exist chan struct{}
 	// apiServices keeps the APIServices.
-	apiServices *apiregistration.Controller
+	apiServices *autoregister.Controller
 	// roles reconciles the default roles and bindings; nil if they are not served.
 	roles *policy.Reconciler
 }
@@ -71,14 +71,14 @@ func NewSystemObjects(c *Config) (*SystemObjects, error) {
 
 // newAPIServices returns the controller that keeps an APIService for each group and version that is served. It waits
 // until ready is closed: all CRDs are known, and the system objects exist.
-func newAPIServices(c *Config, ready <-chan struct{}) *apiregistration.Controller {
+func newAPIServices(c *Config, ready <-chan struct{}) *autoregister.Controller {
 	versions := []schema.GroupVersion{
 		apiextensionsv1.SchemeGroupVersion, authenticationv1.SchemeGroupVersion, authorizationv1.SchemeGroupVersion,
 	}
 	for _, d := range c.Set.Definitions {
 		versions = append(versions, d.GroupVersion)
 	}
-	controller := apiregistration.NewController(apiregistration.Config{
+	controller := autoregister.NewController(autoregister.Config{
 		Store: c.Store, BuiltIn: versions, Served: c.Table.ServedVersions, Serves: c.Table.ServesVersion, Ready: ready,
 	})
 	c.Table.OnVersionsChange(controller.Changed)

@@ -1,4 +1,4 @@
-package apiregistration
+package autoregister
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
+	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/workers"
 )
@@ -54,7 +55,7 @@ const (
 func NewController(config Config) *Controller {
 	return &Controller{
 		config:   config,
-		services: config.Store.ResourceAt(Folder),
+		services: config.Store.ResourceAt(apiregistration.Folder),
 		builtIn:  sets.New(config.BuiltIn...),
 		initial:  sets.New[string](),
 	}

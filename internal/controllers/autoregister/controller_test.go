@@ -1,4 +1,4 @@
-package apiregistration
+package autoregister
 
 import (
 	"context"
@@ -19,6 +19,7 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset/scheme"
 
+	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
@@ -101,7 +102,7 @@ func (c *cluster) put(
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if _, err := etcd.Client.Put(c.t.Context(), c.prefix+"/"+Folder+"/"+service.Name, string(value)); err != nil {
+	if _, err := etcd.Client.Put(c.t.Context(), c.prefix+"/"+apiregistration.Folder+"/"+service.Name, string(value)); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -125,7 +126,7 @@ func (c *cluster) eventually(names ...string) map[string]*apiregistrationv1.APIS
 // stored returns the APIServices by name. An APIService that was changed after its creation has a generation.
 func (c *cluster) stored(ctx context.Context) map[string]*apiregistrationv1.APIService {
 	c.t.Helper()
-	snapshot, err := c.store.ResourceAt(Folder).Snapshot(ctx, dynamicstorage.ReadAt{})
+	snapshot, err := c.store.ResourceAt(apiregistration.Folder).Snapshot(ctx, dynamicstorage.ReadAt{})
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package apiregistration
+package autoregister
 
 import (
 	"context"
