@@ -6,35 +6,30 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// RoleFields returns the managed fields of a default role that the server creates, in the format FieldsV1.
-func RoleFields(role *rbacv1.ClusterRole) string {
-	rules := `"f:rules":{}`
-	if role.AggregationRule != nil {
-		return `{"f:aggregationRule":{".":{},"f:clusterRoleSelectors":{}},` + metadataFields(role) + `,` + rules + `}`
+// Fields returns the managed fields of a default that the server creates, in the format FieldsV1.
+func Fields(obj Object) string {
+	metadata := `"f:metadata":{"f:annotations":` + keyFields(obj.GetAnnotations()) +
+		`,"f:labels":` + keyFields(obj.GetLabels()) + `}`
+	switch obj := obj.(type) {
+	case *rbacv1.ClusterRole:
+		if obj.AggregationRule != nil {
+			metadata = `"f:aggregationRule":{".":{},"f:clusterRoleSelectors":{}},` + metadata
+		}
+	case *rbacv1.ClusterRoleBinding:
+		return bindingFields(metadata, obj.Subjects)
+	case *rbacv1.RoleBinding:
+		return bindingFields(metadata, obj.Subjects)
 	}
-	return `{` + metadataFields(role) + `,` + rules + `}`
+	return `{` + metadata + `,"f:rules":{}}`
 }
 
-// NamespacedRoleFields is RoleFields for a role of a namespace.
-func NamespacedRoleFields(role *rbacv1.Role) string {
-	return `{` + metadataFields(role) + `,"f:rules":{}}`
-}
-
-// BindingFields returns the managed fields of a default binding that the server creates, in the format FieldsV1.
-func BindingFields(binding metav1.Object, subjects []rbacv1.Subject) string {
-	fields := `{` + metadataFields(binding) + `,"f:roleRef":{}`
-	if len(subjects) > 0 {
-		fields += `,"f:subjects":{}`
+func bindingFields(metadata string, subjects []rbacv1.Subject) string {
+	if len(subjects) == 0 {
+		return `{` + metadata + `,"f:roleRef":{}}`
 	}
-	return fields + `}`
-}
-
-func metadataFields(m metav1.Object) string {
-	return `"f:metadata":{"f:annotations":` + keyFields(m.GetAnnotations()) + `,"f:labels":` + keyFields(m.GetLabels()) +
-		`}`
+	return `{` + metadata + `,"f:roleRef":{},"f:subjects":{}}`
 }
 
 // keyFields returns the fields of a map. None of the keys needs to be escaped.

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
@@ -20,7 +19,6 @@ import (
 
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/builtin/rbac/aggregation"
-	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
@@ -30,183 +28,155 @@ import (
 type Reconciler struct {
 	Store *dynamicstorage.Store
 	Set   *builtin.Set
-	// ClusterRoles and ClusterRoleBindings are the definitions in the set.
-	ClusterRoles, ClusterRoleBindings *resource.Definition
 	// Cluster says that the server has the roles of a cluster too.
 	Cluster bool
 	// Client is of this server, as a user that may do everything.
 	Client *rest.Config
 }
 
-// Run reconciles all objects once. An object that cannot be written does not keep it from the others. Objects that are
-// as they should be cost a read of the store.
+// Run reconciles all stored objects once. An object that cannot be written does not keep it from the others. Objects
+// that are as they should be cost a read of the store.
 func (r *Reconciler) Run(ctx context.Context) error {
+	core, err := coreclient.NewForConfig(r.Client)
+	if err != nil {
+		return fmt.Errorf("client of the default roles: %w", err)
+	}
 	client, err := rbacclient.NewForConfig(r.Client)
 	if err != nil {
 		return fmt.Errorf("client of the default roles: %w", err)
 	}
-	defaults := Default(r.Cluster)
-	roles, err := r.read(ctx, r.ClusterRoles, defaults)
-	if err != nil {
-		return err
+	defaults := map[string]Object{}
+	for _, obj := range Default(r.Cluster) {
+		key := obj.GetName()
+		if obj.GetNamespace() != "" {
+			key = obj.GetNamespace() + "/" + key
+		}
+		defaults[obj.GetObjectKind().GroupVersionKind().Kind+"/"+key] = obj
 	}
-	bindings, err := r.read(ctx, r.ClusterRoleBindings, defaults)
-	if err != nil {
-		return err
+	var errs []error
+	for _, plural := range []string{"clusterroles", "clusterrolebindings", "roles", "rolebindings"} {
+		different, err := r.different(ctx, plural, defaults)
+		errs = append(errs, err)
+		for _, obj := range different {
+			errs = append(errs, reconcile(ctx, client, core, obj))
+		}
 	}
-	return errors.Join(r.reconcileRoles(ctx, client, defaults, roles),
-		r.reconcileBindings(ctx, client, defaults, bindings), r.reconcileNamespaced(ctx, client, defaults))
+	return errors.Join(errs...)
 }
 
-// stored are the objects with the names of defaults; nil for those that do not exist.
-type stored map[string]runtime.Object
-
-// read returns the stored objects of a resource that have the names of defaults.
-func (r *Reconciler) read(ctx context.Context, d *resource.Definition, defaults *Policy) (stored, error) {
-	objects := stored{}
-	for _, role := range defaults.ClusterRoles {
-		objects[role.Name] = nil // bindings have the same names
-	}
+// different returns the defaults of a resource that are stored otherwise. defaults are by kind and key in the store.
+func (r *Reconciler) different(
+	ctx context.Context, plural string, defaults map[string]Object,
+) (different []Object, err error) {
+	d := r.Set.Find(rbacv1.Resource(plural))
 	snapshot, err := r.Store.ResourceAt(d.StorageFolder()).Snapshot(ctx,
 		dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
 	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", d.Plural, err)
+		return nil, fmt.Errorf("list %s: %w", plural, err)
 	}
-	codec := r.Set.Codec(d)
 	for entry, err := range snapshot.Ascend(ctx, "", "") {
 		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", d.Plural, err)
+			return different, fmt.Errorf("list %s: %w", plural, err)
 		}
-		if _, isDefault := objects[entry.Key]; !isDefault {
+		obj, isDefault := defaults[d.Kind+"/"+entry.Key]
+		if !isDefault {
 			continue
 		}
-		if objects[entry.Key], err = codec.Object(entry); err != nil {
-			return nil, err
+		found, err := r.Set.Codec(d).Object(entry)
+		if err != nil {
+			return different, err
+		}
+		if !equal(found, obj) {
+			different = append(different, obj)
 		}
 	}
-	return objects, nil
+	return different, nil
 }
 
-// take returns an object, and forgets it so that a second attempt reads it by a request. known is false then.
-func (s stored) take(name string) (obj runtime.Object, known bool) {
-	obj, known = s[name]
-	delete(s, name)
-	return obj, known
+// equal reports whether a stored object is just as its default. Asking the library allocates a megabyte at each start.
+// The rules of aggregated roles are the business of a controller.
+func equal(stored runtime.Object, obj Object) bool {
+	found := stored.(Object)
+	if !maps.Equal(found.GetLabels(), obj.GetLabels()) || !maps.Equal(found.GetAnnotations(), obj.GetAnnotations()) {
+		return false
+	}
+	switch obj := obj.(type) {
+	case *rbacv1.ClusterRole:
+		found := found.(*rbacv1.ClusterRole)
+		return equality.Semantic.DeepEqual(found.AggregationRule, obj.AggregationRule) &&
+			(obj.AggregationRule != nil || slices.EqualFunc(found.Rules, obj.Rules, aggregation.SameRule))
+	case *rbacv1.Role:
+		return slices.EqualFunc(found.(*rbacv1.Role).Rules, obj.Rules, aggregation.SameRule)
+	case *rbacv1.ClusterRoleBinding:
+		found := found.(*rbacv1.ClusterRoleBinding)
+		return found.RoleRef == obj.RoleRef && slices.Equal(found.Subjects, obj.Subjects)
+	case *rbacv1.RoleBinding:
+		found := found.(*rbacv1.RoleBinding)
+		return found.RoleRef == obj.RoleRef && slices.Equal(found.Subjects, obj.Subjects)
+	}
+	return false
 }
 
-func (r *Reconciler) reconcileRoles(
-	ctx context.Context, client rbacclient.ClusterRolesGetter, defaults *Policy, roles stored,
+// reconcile reconciles an object, again if another server changed it meanwhile, and logs what was done.
+func reconcile(
+	ctx context.Context, client rbacclient.RbacV1Interface, core coreclient.CoreV1Interface, obj Object,
 ) error {
-	var errs []error
-	initial := sync.OnceValue(func() *Policy { return Default(r.Cluster).Aggregate() })
-	for n, role := range defaults.ClusterRoles {
-		switch found := roles[role.Name]; {
-		case found == nil:
-			role = initial().ClusterRoles[n] // else the rules of an aggregated role are the business of the controller
-		case hasRules(found.(*rbacv1.ClusterRole), role):
-			continue
-		}
-		options := reconciliation.ReconcileRoleOptions{
-			Role:    reconciliation.ClusterRoleRuleOwner{ClusterRole: role},
-			Client:  roleModifier{reconciliation.ClusterRoleModifier{Client: client.ClusterRoles()}, roles},
-			Confirm: true,
-		}
-		errs = append(errs, retrying(ctx, "ClusterRole", role.Name, func() (operation, bool, error) {
-			result, err := options.Run()
-			if err != nil {
-				return "", false, err
-			}
-			return result.Operation, result.Protected, nil
-		}))
+	var attempt func() (done reconciliation.ReconcileOperation, protected bool, err error)
+	switch obj := obj.(type) {
+	case *rbacv1.ClusterRole:
+		attempt = roleAttempt(reconciliation.ClusterRoleRuleOwner{ClusterRole: obj},
+			reconciliation.ClusterRoleModifier{Client: client.ClusterRoles()})
+	case *rbacv1.Role:
+		attempt = roleAttempt(reconciliation.RoleRuleOwner{Role: obj},
+			reconciliation.RoleModifier{Client: client, NamespaceClient: core.Namespaces()})
+	case *rbacv1.ClusterRoleBinding:
+		attempt = bindingAttempt(reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: obj},
+			reconciliation.ClusterRoleBindingClientAdapter{Client: client.ClusterRoleBindings()})
+	case *rbacv1.RoleBinding:
+		attempt = bindingAttempt(reconciliation.RoleBindingAdapter{RoleBinding: obj},
+			reconciliation.RoleBindingClientAdapter{Client: client, NamespaceClient: core.Namespaces()})
 	}
-	return errors.Join(errs...)
-}
-
-// hasRules reports whether a stored role is just as its default. Asking the library allocates a megabyte at each start.
-func hasRules(found, role *rbacv1.ClusterRole) bool {
-	return equality.Semantic.DeepEqual(found.AggregationRule, role.AggregationRule) &&
-		(role.AggregationRule != nil || slices.EqualFunc(found.Rules, role.Rules, aggregation.SameRule)) &&
-		maps.Equal(found.Labels, role.Labels) && maps.Equal(found.Annotations, role.Annotations)
-}
-
-func (r *Reconciler) reconcileBindings(
-	ctx context.Context, client rbacclient.ClusterRoleBindingsGetter, defaults *Policy, bindings stored,
-) error {
-	var errs []error
-	for _, binding := range defaults.ClusterRoleBindings {
-		adapter := reconciliation.ClusterRoleBindingClientAdapter{Client: client.ClusterRoleBindings()}
-		options := reconciliation.ReconcileRoleBindingOptions{
-			RoleBinding: reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: binding},
-			Client:      bindingModifier{adapter, bindings},
-			Confirm:     true,
-		}
-		errs = append(errs, retrying(ctx, "ClusterRoleBinding", binding.Name, func() (operation, bool, error) {
-			result, err := options.Run()
-			if err != nil {
-				return "", false, err
-			}
-			return result.Operation, result.Protected, nil
-		}))
-	}
-	return errors.Join(errs...)
-}
-
-// operation is what was done to an object.
-type operation = reconciliation.ReconcileOperation
-
-// retrying reconciles an object, again if another server changed it meanwhile, and logs what was done.
-func retrying(ctx context.Context, kind, name string, reconcile func() (operation, bool, error)) error {
-	var done operation
+	kind, name := obj.GetObjectKind().GroupVersionKind().Kind, obj.GetName()
+	var done reconciliation.ReconcileOperation
 	var protected bool
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
-		done, protected, err = reconcile()
+		done, protected, err = attempt()
 		return err
 	})
-	if err != nil {
+	switch log := klog.FromContext(ctx); {
+	case err != nil:
 		return fmt.Errorf("reconcile %s %s: %w", kind, name, err)
-	}
-	if done != reconciliation.ReconcileNone && protected {
-		klog.FromContext(ctx).Info("A default role or binding is out of date, and its annotation keeps it so",
-			"kind", kind, "name", name)
-	} else if done != reconciliation.ReconcileNone {
-		klog.FromContext(ctx).V(2).Info("Reconciled a default role or binding",
-			"kind", kind, "name", name, "operation", done)
+	case done == reconciliation.ReconcileNone:
+	case protected:
+		log.Info("A default role or binding is out of date, and its annotation keeps it so", "kind", kind, "name", name)
+	default:
+		log.V(2).Info("Reconciled a default role or binding", "kind", kind, "name", name, "operation", done)
 	}
 	return nil
 }
 
-// roleModifier reads stored roles without a request.
-type roleModifier struct {
-	reconciliation.ClusterRoleModifier
-	roles stored
-}
-
-// Get returns the role as it was read, and later as it is.
-func (m roleModifier) Get(namespace, name string) (reconciliation.RuleOwner, error) {
-	switch role, known := m.roles.take(name); {
-	case !known:
-		return m.ClusterRoleModifier.Get(namespace, name)
-	case role == nil:
-		return nil, apierrors.NewNotFound(rbacv1.Resource("clusterroles"), name)
-	default:
-		return reconciliation.ClusterRoleRuleOwner{ClusterRole: role.(*rbacv1.ClusterRole)}, nil
+func roleAttempt(
+	role reconciliation.RuleOwner, client reconciliation.RuleOwnerModifier,
+) func() (reconciliation.ReconcileOperation, bool, error) {
+	options := reconciliation.ReconcileRoleOptions{Role: role, Client: client, Confirm: true}
+	return func() (reconciliation.ReconcileOperation, bool, error) {
+		result, err := options.Run()
+		if err != nil {
+			return "", false, err
+		}
+		return result.Operation, result.Protected, nil
 	}
 }
 
-// bindingModifier is roleModifier for bindings.
-type bindingModifier struct {
-	reconciliation.ClusterRoleBindingClientAdapter
-	bindings stored
-}
-
-// Get returns the binding as it was read, and later as it is.
-func (m bindingModifier) Get(namespace, name string) (reconciliation.RoleBinding, error) {
-	switch binding, known := m.bindings.take(name); {
-	case !known:
-		return m.ClusterRoleBindingClientAdapter.Get(namespace, name)
-	case binding == nil:
-		return nil, apierrors.NewNotFound(rbacv1.Resource("clusterrolebindings"), name)
-	default:
-		return reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: binding.(*rbacv1.ClusterRoleBinding)}, nil
+func bindingAttempt(
+	binding reconciliation.RoleBinding, client reconciliation.RoleBindingModifier,
+) func() (reconciliation.ReconcileOperation, bool, error) {
+	options := reconciliation.ReconcileRoleBindingOptions{RoleBinding: binding, Client: client, Confirm: true}
+	return func() (reconciliation.ReconcileOperation, bool, error) {
+		result, err := options.Run()
+		if err != nil {
+			return "", false, err
+		}
+		return result.Operation, result.Protected, nil
 	}
 }
