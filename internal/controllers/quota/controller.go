@@ -60,7 +60,7 @@ func New(config Config) (*Admission, *Controller, error) {
 	}
 	quotas := store{entries: config.Store.ResourceAt(d.StorageFolder()), codec: config.Set.Codec(d)}
 	c := &Controller{
-		store: config.Store, names: newNames(config.Table, config.Set), quotas: quotas, client: client{requests},
+		store: config.Store, names: newNames(config.Table, config.Set), quotas: quotas, client: requests,
 		kindsChanged: make(chan struct{}, 1), settle: settle,
 	}
 	config.Table.OnChange(func(old, record *crds.Record) {
@@ -76,7 +76,9 @@ type Controller struct {
 	store  *dynamicstorage.Store
 	names  names
 	quotas store
-	client client
+	// client writes quotas through the server's own handler, so that their status has an owner in the managed fields, as
+	// upstream.
+	client core.ResourceQuotasGetter
 	// kindsChanged says that a kind is served that was not before.
 	kindsChanged chan struct{}
 	settle       time.Duration // settle, except in tests
