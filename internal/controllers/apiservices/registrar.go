@@ -11,12 +11,13 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 	"k8s.io/kube-aggregator/pkg/client/informers/externalversions"
 	listers "k8s.io/kube-aggregator/pkg/client/listers/apiregistration/v1"
+
+	"github.com/crd-server/crd-server/internal/workers"
 )
 
 // Config is what a Registrar needs. All fields must be set.
@@ -38,23 +39,13 @@ type Config struct {
 // Registrar reconciles the APIServices of a host cluster.
 type Registrar struct {
 	config Config
-	queue  workqueue.TypedRateLimitingInterface[string]
+	queue  workers.Queue[string]
 	lister listers.APIServiceLister
 }
 
-// The delays between retries. The host cluster may be unreachable for long.
-const (
-	firstRetry = 100 * time.Millisecond
-	lastRetry  = time.Minute
-)
-
 // NewRegistrar returns a registrar. It does nothing before Run.
 func NewRegistrar(config Config) *Registrar {
-	return &Registrar{
-		config: config,
-		queue: workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry)),
-	}
+	return &Registrar{config: config, queue: workers.NewQueue[string]("apiservices", time.Minute)}
 }
 
 // Changed enqueues groups and versions that are served since now, or not any more. It does not wait.
@@ -85,12 +76,7 @@ func (r *Registrar) Run(ctx context.Context) error {
 		return err // the context has ended
 	}
 	r.Changed(r.config.Served()...)
-	go func() { // ends with the context
-		<-ctx.Done()
-		r.queue.ShutDown()
-	}()
-	for r.next(ctx) {
-	}
+	r.queue.Work(ctx, 1, "Failed to reconcile an APIService", r.sync)
 	return nil
 }
 
@@ -112,26 +98,6 @@ func (r *Registrar) enqueue(obj any) {
 		return
 	}
 	r.queue.Add(name)
-}
-
-// next reconciles one name. It reports false when the queue was shut down.
-func (r *Registrar) next(ctx context.Context) bool {
-	name, shutdown := r.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer r.queue.Done(name)
-	switch err := r.sync(ctx, name); {
-	case err == nil:
-		r.queue.Forget(name)
-	case ctx.Err() != nil:
-	default:
-		if !apierrors.IsConflict(err) { // a conflict only means that another replica was faster
-			klog.FromContext(ctx).Error(err, "Failed to reconcile an APIService", "apiService", name)
-		}
-		r.queue.AddRateLimited(name)
-	}
-	return true
 }
 
 // sync reconciles one APIService.

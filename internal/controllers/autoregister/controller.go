@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
@@ -37,8 +36,9 @@ type Controller struct {
 	builtIn  sets.Set[schema.GroupVersion]
 	// started is set by Run before it lists what is served. There is no queue before.
 	started atomic.Bool
-	queue   workqueue.TypedRateLimitingInterface[string]
-	// initial are the names that were wrong at the start and are not reconciled yet. It belongs to the goroutine of Run.
+	queue   workers.Queue[string]
+	// initial are the names that were wrong at the start and are not reconciled yet. It belongs to Run and the
+	// one call of reconcile at a time.
 	initial sets.Set[string]
 }
 
@@ -46,9 +46,8 @@ const (
 	// coalescing is the time in which changes of a group and version are reconciled once. CRDs are often created
 	// together, and many of them share a group.
 	coalescing = 100 * time.Millisecond
-	// The delays between retries.
-	firstRetry = 100 * time.Millisecond
-	lastRetry  = time.Minute
+	// listRetry is the delay between attempts to list the stored APIServices.
+	listRetry = 100 * time.Millisecond
 )
 
 // NewController returns a controller. It does nothing before Run.
@@ -78,16 +77,13 @@ func (c *Controller) Run(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	c.queue = workqueue.NewTypedRateLimitingQueue(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry))
+	c.queue = workers.NewQueue[string]("autoregister", time.Minute)
 	defer c.queue.ShutDown()
-	defer context.AfterFunc(ctx, c.queue.ShutDown)()
 	c.started.Store(true)
-	if wait.PollUntilContextCancel(ctx, firstRetry, true, c.enqueueWrong) != nil {
+	if wait.PollUntilContextCancel(ctx, listRetry, true, c.enqueueWrong) != nil {
 		return // ctx is done
 	}
-	for c.next(ctx) {
-	}
+	c.queue.Work(ctx, 1, "Failed to reconcile an APIService; will retry", c.reconcile)
 }
 
 // enqueueWrong enqueues the names whose APIServices are not as they should be.
@@ -127,23 +123,4 @@ func (c *Controller) wrong(ctx context.Context) (sets.Set[string], error) {
 		}
 	}
 	return wrong, nil
-}
-
-// next reconciles one name. It reports false when the queue was shut down.
-func (c *Controller) next(ctx context.Context) bool {
-	name, shutdown := c.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer c.queue.Done(name)
-	switch err := c.reconcile(ctx, name); {
-	case err == nil:
-		c.queue.Forget(name)
-		c.initial.Delete(name)
-	case ctx.Err() != nil:
-	default:
-		workers.LogFailure(ctx, err, "Failed to reconcile an APIService; will retry", "apiService", name)
-		c.queue.AddRateLimited(name)
-	}
-	return true
 }

@@ -24,6 +24,7 @@ func (c *Controller) reconcile(ctx context.Context, name string) error {
 	if err != nil {
 		return fmt.Errorf("storing: %w", err)
 	}
+	c.initial.Delete(name)
 	return nil
 }
 

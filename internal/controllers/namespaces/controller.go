@@ -13,7 +13,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
-	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/workers"
@@ -22,9 +21,6 @@ import (
 const (
 	// concurrency is the number of namespaces that are deleted concurrently, as upstream.
 	concurrency = 10
-	// firstRetry and lastRetry bound the exponential delay after failures, as upstream.
-	firstRetry = 5 * time.Millisecond
-	lastRetry  = time.Minute
 	// remainingRetry is how long objects may remain before the controller tries again and renews the conditions, as
 	// upstream. It tries again at once when the last object is gone.
 	remainingRetry = 8 * time.Second
@@ -66,17 +62,12 @@ func NewController(config Config) (*Controller, error) {
 
 // Run works until ctx is done, and returns when all goroutines of the controller have ended. It may be called again.
 func (c *Controller) Run(ctx context.Context) {
-	r := &run{Controller: c, queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
-		workqueue.TypedRateLimitingQueueConfig[string]{Name: "namespace"},
-	)}
+	r := &run{Controller: c, queue: workers.NewQueue[string]("namespace", time.Minute)}
 	var running sync.WaitGroup
 	running.Go(func() {
 		c.namespaces.Follow(ctx, dynamicstorage.Follower{Begin: r.queueSystem, Changed: r.changed})
 	})
-	running.Go(func() { workers.Run(r.queue, concurrency, func(name string) { r.process(ctx, name) }) })
-	<-ctx.Done()
-	r.queue.ShutDown()
+	r.queue.Work(ctx, concurrency, "Reconciling a namespace failed, will retry", r.process)
 	running.Wait()
 	r.waiting.Wait()
 }
@@ -84,7 +75,7 @@ func (c *Controller) Run(ctx context.Context) {
 // run is one run of a controller.
 type run struct {
 	*Controller
-	queue workqueue.TypedRateLimitingInterface[string]
+	queue workers.Queue[string]
 	// waiting are the goroutines of wait, which end with the context of the run. Only process starts them.
 	waiting sync.WaitGroup
 	// waits has the names of the namespaces that they wait for.
@@ -110,20 +101,13 @@ func (r *run) changed(event *dynamicstorage.Event) {
 	}
 }
 
-// process processes one name of the queue.
-func (r *run) process(ctx context.Context, name string) {
+// process syncs a namespace, and waits for what is left in it.
+func (r *run) process(ctx context.Context, name string) error {
 	left, err := r.sync(ctx, name)
-	switch {
-	case ctx.Err() != nil:
-	case err != nil:
-		workers.LogFailure(ctx, err, "Reconciling a namespace failed, will retry", "namespace", name)
-		r.queue.AddRateLimited(name)
-	default:
-		r.queue.Forget(name)
-		if len(left) > 0 {
-			r.wait(ctx, name, left)
-		}
+	if err == nil && len(left) > 0 {
+		r.wait(ctx, name, left)
 	}
+	return err
 }
 
 // wait queues a namespace again when resources have no objects in it any more, or after a while.

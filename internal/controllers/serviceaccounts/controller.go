@@ -13,7 +13,6 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	core "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/builtin"
@@ -24,9 +23,6 @@ import (
 const (
 	// concurrency is the number of namespaces that are worked on concurrently.
 	concurrency = 2
-	// firstRetry and lastRetry bound the exponential delay after failures, as upstream.
-	firstRetry = 5 * time.Millisecond
-	lastRetry  = 1000 * time.Second
 	// listRetry is the delay after a failure to list namespaces.
 	listRetry = time.Second
 )
@@ -74,21 +70,14 @@ func (c *Controller) Run(ctx context.Context) {
 	}
 	r := &run{
 		Controller: c, roots: roots, listing: make(chan struct{}, 1),
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
-			workqueue.TypedRateLimitingQueueConfig[string]{Name: "serviceaccount"},
-		),
+		queue: workers.NewQueue[string]("serviceaccount", time.Minute),
 	}
 	roots.AddListener(r)
 	var running sync.WaitGroup
 	running.Go(func() { follow(ctx) })
 	running.Go(func() { c.config.Store.Follow(ctx, concerns, r) })
 	running.Go(func() { r.listNamespaces(ctx) })
-	running.Go(func() {
-		workers.Run(r.queue, concurrency, func(namespace string) { r.process(ctx, namespace) })
-	})
-	<-ctx.Done()
-	r.queue.ShutDown()
+	r.queue.Work(ctx, concurrency, "Giving a namespace its account and root certificate failed, will retry", r.sync)
 	running.Wait()
 }
 
@@ -114,7 +103,7 @@ type run struct {
 	*Controller
 	roots dynamiccertificates.CAContentProvider
 	// queue has the names of namespaces.
-	queue workqueue.TypedRateLimitingInterface[string]
+	queue workers.Queue[string]
 	// listing has an element when all namespaces have to be looked at.
 	listing chan struct{}
 }
@@ -197,20 +186,6 @@ func (r *run) queueAll(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// process syncs a namespace from the queue, and decides whether it comes back.
-func (r *run) process(ctx context.Context, namespace string) {
-	err := r.sync(ctx, namespace)
-	switch {
-	case ctx.Err() != nil:
-	case err != nil:
-		workers.LogFailure(ctx, err, "Giving a namespace its account and root certificate failed, will retry",
-			"namespace", namespace)
-		r.queue.AddRateLimited(namespace)
-	default:
-		r.queue.Forget(namespace)
-	}
 }
 
 // sync writes what is missing or wrong in a namespace, unless it is being deleted. The cache of namespaces is at least
