@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/informers/admissionregistration"
 	"k8s.io/client-go/informers/core"
@@ -19,7 +18,8 @@ import (
 )
 
 // sharedInformers is a SharedInformerFactory for the groups that the admission plugins watch. The embedded interface
-// is nil, so a call of a method that is not here panics. It exists for the same reason as clientset.
+// is nil, so a call of a method that is not here panics. The factory of client-go has the informers of all groups, and
+// the linker keeps them. See docs/upstream.md, "Dead code elimination".
 type sharedInformers struct {
 	informers.SharedInformerFactory
 	client kubernetes.Interface
@@ -82,11 +82,6 @@ func (s *sharedInformers) Admissionregistration() admissionregistration.Interfac
 	return admissionregistration.New(s, metav1.NamespaceAll, nil)
 }
 
-// Start implements SharedInformerFactory.
-func (s *sharedInformers) Start(stop <-chan struct{}) {
-	s.StartWithContext(wait.ContextForChannel(stop))
-}
-
 // StartWithContext starts the informers that have not been started. They run until ctx is done.
 func (s *sharedInformers) StartWithContext(ctx context.Context) {
 	s.mu.Lock()
@@ -100,33 +95,6 @@ func (s *sharedInformers) StartWithContext(ctx context.Context) {
 			s.running.Go(func() { informer.RunWithContext(ctx) })
 		}
 	}
-}
-
-// WaitForCacheSyncWithContext waits until all started informers have listed, or until ctx is done.
-func (s *sharedInformers) WaitForCacheSyncWithContext(ctx context.Context) cache.SyncResult {
-	result := cache.SyncResult{Synced: map[reflect.Type]bool{}}
-	for key, informer := range s.runningInformers() {
-		result.Synced[key] = cache.WaitFor(ctx, "", informer.HasSyncedChecker())
-	}
-	if ctx.Err() != nil {
-		result.Err = context.Cause(ctx)
-	}
-	return result
-}
-
-// WaitForCacheSync is WaitForCacheSyncWithContext with a channel.
-func (s *sharedInformers) WaitForCacheSync(stop <-chan struct{}) map[reflect.Type]bool {
-	return s.WaitForCacheSyncWithContext(wait.ContextForChannel(stop)).Synced
-}
-
-func (s *sharedInformers) runningInformers() map[reflect.Type]cache.SharedIndexInformer {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	running := map[reflect.Type]cache.SharedIndexInformer{}
-	for key := range s.started {
-		running[key] = s.byType[key]
-	}
-	return running
 }
 
 // Shutdown waits until all informers have ended. No informer starts after it.

@@ -1,13 +1,16 @@
 package hostcluster
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 )
 
 // TestInformersFollowTheCluster starts the informers of the admission plugins and reads from their caches.
@@ -31,7 +34,7 @@ func TestInformersFollowTheCluster(t *testing.T) {
 		}
 	}))
 	t.Cleanup(cluster.Close)
-	client, err := NewClientset(&rest.Config{Host: cluster.URL})
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: cluster.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,8 +45,8 @@ func TestInformersFollowTheCluster(t *testing.T) {
 	namespaces.Informer()
 	webhooks.Informer()
 	shared.StartWithContext(t.Context())
-	if synced := shared.WaitForCacheSyncWithContext(t.Context()); synced.Err != nil {
-		t.Fatal(synced.Err)
+	if !cache.WaitForCacheSync(t.Context().Done(), namespaces.Informer().HasSynced, webhooks.Informer().HasSynced) {
+		t.Fatal(context.Cause(t.Context()))
 	}
 	if _, err := namespaces.Lister().Get("default"); err != nil {
 		t.Error(err)
