@@ -17,7 +17,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
-	"github.com/crd-server/crd-server/internal/builtin/rbac/aggregation"
+	"github.com/crd-server/crd-server/internal/builtin/rbac"
 )
 
 // The bindings that were one before Kubernetes 1.14: a server that has only the first gives the second what it has.
@@ -99,7 +99,7 @@ func Aggregate(objects []Object) []Object {
 			if role.AggregationRule == nil {
 				continue
 			}
-			rules, err := aggregation.Rules(role, roles)
+			rules, err := rbac.AggregatedRules(role, roles)
 			if err == nil && len(rules) != len(role.Rules) { // the selectors are ours, and rules are only added
 				role.Rules, changed = rules, true
 			}

@@ -18,7 +18,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/builtin"
-	"github.com/crd-server/crd-server/internal/builtin/rbac/aggregation"
+	"github.com/crd-server/crd-server/internal/builtin/rbac"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
@@ -104,9 +104,9 @@ func equal(stored runtime.Object, obj Object) bool {
 	case *rbacv1.ClusterRole:
 		found := found.(*rbacv1.ClusterRole)
 		return equality.Semantic.DeepEqual(found.AggregationRule, obj.AggregationRule) &&
-			(obj.AggregationRule != nil || slices.EqualFunc(found.Rules, obj.Rules, aggregation.SameRule))
+			(obj.AggregationRule != nil || slices.EqualFunc(found.Rules, obj.Rules, rbac.SameRule))
 	case *rbacv1.Role:
-		return slices.EqualFunc(found.(*rbacv1.Role).Rules, obj.Rules, aggregation.SameRule)
+		return slices.EqualFunc(found.(*rbacv1.Role).Rules, obj.Rules, rbac.SameRule)
 	case *rbacv1.ClusterRoleBinding:
 		found := found.(*rbacv1.ClusterRoleBinding)
 		return found.RoleRef == obj.RoleRef && slices.Equal(found.Subjects, obj.Subjects)

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/crd-server/crd-server/internal/builtin"
-	"github.com/crd-server/crd-server/internal/builtin/rbac/aggregation"
+	"github.com/crd-server/crd-server/internal/builtin/rbac"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/workers"
@@ -125,8 +125,8 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	rules, err := aggregation.Rules(role, candidates)
-	if err != nil || slices.EqualFunc(rules, role.Rules, aggregation.SameRule) {
+	rules, err := rbac.AggregatedRules(role, candidates)
+	if err != nil || slices.EqualFunc(rules, role.Rules, rbac.SameRule) {
 		return err
 	}
 	_, err = c.roles.Apply(ctx, configuration(name, rules), metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
