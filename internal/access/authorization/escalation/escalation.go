@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -52,11 +53,12 @@ func plugin(plural string, check func(w *write) error) resource.Plugin {
 	of := rbacv1.Resource(plural)
 	authorize := func(ctx context.Context, obj, old runtime.Object) error {
 		caller, ok := request.UserFrom(ctx)
-		if ok && isPrivileged(caller) || onlyCollectorFields(obj, old) {
-			return nil
-		}
 		if !ok {
 			return apierrors.NewInternalError(errors.New("no user"))
+		}
+		// Requests that the server makes to itself are those of a user who may do everything.
+		if slices.Contains(caller.GetGroups(), user.SystemPrivilegedGroup) || onlyCollectorFields(obj, old) {
+			return nil
 		}
 		return check(&write{Context: ctx, user: caller, resource: of, obj: obj, old: old})
 	}
@@ -76,16 +78,6 @@ func (w *write) forbidden(name string, err error) error {
 	return apierrors.NewForbidden(w.resource, name, err)
 }
 
-// isPrivileged reports whether a user may do everything. Requests that the server makes to itself are such a user's.
-func isPrivileged(u user.Info) bool {
-	for _, group := range u.GetGroups() {
-		if group == user.SystemPrivilegedGroup {
-			return true
-		}
-	}
-	return false
-}
-
 // onlyCollectorFields reports whether an update changes no more than finalizers and owners, which a garbage collector
 // changes that does not have the rights of the role.
 func onlyCollectorFields(obj, old runtime.Object) bool {
@@ -93,14 +85,7 @@ func onlyCollectorFields(obj, old runtime.Object) bool {
 		return false
 	}
 	changed := obj.DeepCopyObject()
-	m, err := meta.Accessor(changed)
-	if err != nil {
-		return false
-	}
-	before, err := meta.Accessor(old)
-	if err != nil {
-		return false
-	}
+	m, before := changed.(metav1.Object), old.(metav1.Object)
 	changed.GetObjectKind().SetGroupVersionKind(old.GetObjectKind().GroupVersionKind())
 	m.SetOwnerReferences(before.GetOwnerReferences())
 	m.SetFinalizers(before.GetFinalizers())
@@ -109,34 +94,33 @@ func onlyCollectorFields(obj, old runtime.Object) bool {
 	return equality.Semantic.DeepEqual(changed, old)
 }
 
-func (c Check) checkRole(w *write) error {
-	role := w.obj.(*rbacv1.Role)
-	if c.mayEscalate(w) {
-		return nil
-	}
-	if err := c.confirm(w, role.Rules); err != nil {
-		return w.forbidden(role.Name, err)
-	}
-	return nil
-}
-
 // everything are the rules of a user who may write an aggregation rule, because that can gather any rule.
 var everything = []rbacv1.PolicyRule{
 	{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}},
 	{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}},
 }
 
+func (c Check) checkRole(w *write) error {
+	role := w.obj.(*rbacv1.Role)
+	return c.checkRules(w, role.Name, role.Rules, false)
+}
+
 func (c Check) checkClusterRole(w *write) error {
 	role := w.obj.(*rbacv1.ClusterRole)
+	before, _ := w.old.(*rbacv1.ClusterRole)
+	return c.checkRules(w, role.Name, role.Rules, aggregates(role) || aggregates(before))
+}
+
+func (c Check) checkRules(w *write, role string, rules []rbacv1.PolicyRule, aggregated bool) error {
 	if c.mayEscalate(w) {
 		return nil
 	}
-	if err := c.confirm(w, role.Rules); err != nil {
-		return w.forbidden(role.Name, err)
+	err := c.confirm(w, rules)
+	if err == nil && aggregated && c.confirm(w, everything) != nil {
+		err = errors.New("must have cluster-admin privileges to use the aggregationRule")
 	}
-	before, _ := w.old.(*rbacv1.ClusterRole)
-	if (aggregates(role) || aggregates(before)) && c.confirm(w, everything) != nil {
-		return w.forbidden(role.Name, errors.New("must have cluster-admin privileges to use the aggregationRule"))
+	if err != nil {
+		return w.forbidden(role, err)
 	}
 	return nil
 }
