@@ -11,6 +11,8 @@ import (
 	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	core "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 
@@ -41,22 +43,24 @@ type Config struct {
 // One replica runs it at a time, but several do no harm.
 type Controller struct {
 	namespaces *dynamicstorage.Resource
-	client     client
+	client     core.NamespaceInterface
 	deleter    *deleter
 	retry      time.Duration // remainingRetry, except in tests
 }
 
 // NewController returns a controller. It does nothing before Run.
 func NewController(config Config) (*Controller, error) {
-	c, err := newClient(config.Client)
+	c, err := core.NewForConfig(config.Client)
 	if err != nil {
 		return nil, fmt.Errorf("client of the namespace controller: %w", err)
 	}
 	return &Controller{
 		namespaces: config.Namespaces,
-		client:     c,
-		deleter:    &deleter{client: c, resources: config.Resources, slots: semaphore.NewWeighted(maxParallel)},
-		retry:      remainingRetry,
+		client:     c.Namespaces(),
+		deleter: &deleter{
+			client: client{c.RESTClient()}, resources: config.Resources, slots: semaphore.NewWeighted(maxParallel),
+		},
+		retry: remainingRetry,
 	}, nil
 }
 
@@ -131,7 +135,7 @@ func (r *run) wait(ctx context.Context, name string, resources []*dynamicstorage
 // sync deletes the content of a namespace that is being deleted, writes the conditions, and removes the finalizer if
 // nothing is left. It returns the resources that have objects left.
 func (c *Controller) sync(ctx context.Context, name string) ([]*dynamicstorage.Resource, error) {
-	namespace, err := c.client.get(ctx, name)
+	namespace, err := c.client.Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, c.recreate(ctx, name)
@@ -144,13 +148,13 @@ func (c *Controller) sync(ctx context.Context, name string) ([]*dynamicstorage.R
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	err = c.update(ctx, namespace, "status", func(namespace *corev1.Namespace) bool {
+	err = c.update(ctx, namespace, c.client.UpdateStatus, func(namespace *corev1.Namespace) bool {
 		return setConditions(&namespace.Status, found.conditions())
 	})
 	if err := errors.Join(append(found.errs, err)...); err != nil || len(left) > 0 {
 		return left, err
 	}
-	return nil, c.update(ctx, namespace, "finalize", func(namespace *corev1.Namespace) bool {
+	return nil, c.update(ctx, namespace, c.client.Finalize, func(namespace *corev1.Namespace) bool {
 		before := len(namespace.Spec.Finalizers)
 		namespace.Spec.Finalizers = slices.DeleteFunc(namespace.Spec.Finalizers, func(f corev1.FinalizerName) bool {
 			return f == corev1.FinalizerKubernetes
@@ -159,20 +163,26 @@ func (c *Controller) sync(ctx context.Context, name string) ([]*dynamicstorage.R
 	})
 }
 
+// put replaces a subresource of a namespace.
+type put func(context.Context, *corev1.Namespace, metav1.UpdateOptions) (*corev1.Namespace, error)
+
 // update changes a subresource of a namespace, unless it was deleted meanwhile or change returns false. The first
-// attempt changes namespace, later ones the present namespace.
+// attempt changes namespace, later ones the present namespace. In the end namespace is as it was stored.
 func (c *Controller) update(
-	ctx context.Context, namespace *corev1.Namespace, subresource string, change func(*corev1.Namespace) bool,
+	ctx context.Context, namespace *corev1.Namespace, put put, change func(*corev1.Namespace) bool,
 ) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		if !change(namespace) {
 			return nil
 		}
-		err := c.client.update(ctx, namespace, subresource)
+		updated, err := put(ctx, namespace, metav1.UpdateOptions{})
+		if err == nil {
+			*namespace = *updated
+		}
 		if !apierrors.IsConflict(err) {
 			return err
 		}
-		present, failed := c.client.get(ctx, namespace.Name)
+		present, failed := c.client.Get(ctx, namespace.Name, metav1.GetOptions{})
 		switch {
 		case failed != nil:
 			return failed
