@@ -26,7 +26,7 @@ const lastRetry = 5 * time.Minute
 // Config configures a Collector.
 type Config struct {
 	Store *dynamicstorage.Store
-	Kinds Kinds
+	Kinds *Kinds
 	// Client is for requests to this server.
 	Client *rest.Config
 }

@@ -21,13 +21,10 @@ const metadataOnly = "application/json;as=PartialObjectMetadataList;g=meta.k8s.i
 // inBackground are the options of deletions. The collector must not add finalizers: all objects go anyway.
 var inBackground = []byte(`{"propagationPolicy":"Background"}`)
 
-// client is a client of this server for the objects of all resources.
-type client struct{ rest rest.Interface }
-
 // deleteAll deletes all objects that a resource has in a namespace.
-func (c client) deleteAll(ctx context.Context, gvr schema.GroupVersionResource, namespace string) error {
+func (d *deleter) deleteAll(ctx context.Context, gvr schema.GroupVersionResource, namespace string) error {
 	return eachPage(func(next string) (*metav1.PartialObjectMetadataList, error) {
-		request := collection(c.rest.Delete(), gvr, namespace, next)
+		request := collection(d.rest.Delete(), gvr, namespace, next)
 		return page(ctx, request.SetHeader("Content-Type", runtime.ContentTypeJSON).Body(inBackground))
 	})
 }
@@ -42,10 +39,10 @@ type remains struct {
 }
 
 // count counts the objects that a resource has in a namespace.
-func (c client) count(ctx context.Context, gvr schema.GroupVersionResource, namespace string) (remains, error) {
+func (d *deleter) count(ctx context.Context, gvr schema.GroupVersionResource, namespace string) (remains, error) {
 	left := remains{finalizers: map[string]int{}}
 	err := eachPage(func(next string) (*metav1.PartialObjectMetadataList, error) {
-		list, err := page(ctx, collection(c.rest.Get(), gvr, namespace, next))
+		list, err := page(ctx, collection(d.rest.Get(), gvr, namespace, next))
 		left.objects += len(list.Items)
 		for n := range list.Items {
 			item := &list.Items[n]

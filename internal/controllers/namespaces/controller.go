@@ -58,7 +58,7 @@ func NewController(config Config) (*Controller, error) {
 		namespaces: config.Namespaces,
 		client:     c.Namespaces(),
 		deleter: &deleter{
-			client: client{c.RESTClient()}, resources: config.Resources, slots: semaphore.NewWeighted(maxParallel),
+			rest: c.RESTClient(), resources: config.Resources, slots: semaphore.NewWeighted(maxParallel),
 		},
 		retry: remainingRetry,
 	}, nil

@@ -28,7 +28,6 @@ const locks = 64
 // Admission is the admission plugin ResourceQuota. It runs after all other validating admission, for writes of objects
 // in namespaces.
 type Admission struct {
-	config Config
 	quotas store
 	client core.ResourceQuotasGetter
 	// limited is what no object may use unless a quota limits it.
@@ -40,7 +39,7 @@ type Admission struct {
 }
 
 func newAdmission(config Config, quotas store, c core.ResourceQuotasGetter) *Admission {
-	a := &Admission{config: config, quotas: quotas, client: c, seed: maphash.MakeSeed()}
+	a := &Admission{quotas: quotas, client: c, seed: maphash.MakeSeed()}
 	if config.Limited != nil {
 		a.limited = config.Limited.LimitedResources
 	}

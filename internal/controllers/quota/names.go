@@ -45,19 +45,12 @@ func newNames(table *crds.Table, set *builtin.Set) names {
 	n := names{table: table, set: set, builtins: map[string]*resource.Definition{}}
 	for _, d := range set.Definitions {
 		gr := d.GroupVersionResource().GroupResource()
-		if d.Namespaced && countable(d) && evaluators.For(gr) != nil {
+		// These are the verbs of the resources that kube-controller-manager counts.
+		if d.Namespaced && d.HasVerbs("create", "list", "watch", "delete") && evaluators.For(gr) != nil {
 			n.builtins[gr.String()] = d
 		}
 	}
 	return n
-}
-
-// countable reports whether a resource has the verbs of those that kube-controller-manager counts.
-func countable(d *resource.Definition) bool {
-	verbs := d.VerbList()
-	return !slices.ContainsFunc([]string{"create", "list", "watch", "delete"}, func(verb string) bool {
-		return !slices.Contains(verbs, verb)
-	})
 }
 
 // tracked returns the resources whose objects use what a quota limits. Names of resources that are not served are
