@@ -3,7 +3,6 @@ package apiservices
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper"
 	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 	"k8s.io/kube-aggregator/pkg/client/informers/externalversions"
 	listers "k8s.io/kube-aggregator/pkg/client/listers/apiregistration/v1"
@@ -102,10 +102,7 @@ func (r *Registrar) enqueue(obj any) {
 
 // sync reconciles one APIService.
 func (r *Registrar) sync(ctx context.Context, name string) error {
-	version, ok := versionOf(name)
-	if !ok {
-		return nil
-	}
+	version := helper.APIServiceNameToGroupVersion(name)
 	found, err := r.lister.Get(name)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
@@ -176,9 +173,3 @@ func (r *Registrar) remove(
 
 // nameOf returns the name that the APIService must have.
 func nameOf(version schema.GroupVersion) string { return version.Version + "." + version.Group }
-
-// versionOf is the reverse of nameOf. It reports false for other names.
-func versionOf(name string) (schema.GroupVersion, bool) {
-	version, group, ok := strings.Cut(name, ".")
-	return schema.GroupVersion{Group: group, Version: version}, ok && group != ""
-}
