@@ -2,14 +2,13 @@ package autoregister
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -37,8 +36,8 @@ type Controller struct {
 	// started is set by Run before it lists what is served. There is no queue before.
 	started atomic.Bool
 	queue   workers.Queue[string]
-	// initial are the names that were wrong at the start and are not reconciled yet. It belongs to Run and the
-	// one call of reconcile at a time.
+	// initial are the names that were wrong at the start and are not reconciled yet. It belongs to
+	// sync, which is called once at a time.
 	initial sets.Set[string]
 }
 
@@ -46,8 +45,8 @@ const (
 	// coalescing is the time in which changes of a group and version are reconciled once. CRDs are often created
 	// together, and many of them share a group.
 	coalescing = 100 * time.Millisecond
-	// listRetry is the delay between attempts to list the stored APIServices.
-	listRetry = 100 * time.Millisecond
+	// all stands for all APIServices in the queue.
+	all = ""
 )
 
 // NewController returns a controller. It does nothing before Run.
@@ -80,24 +79,24 @@ func (c *Controller) Run(ctx context.Context) {
 	c.queue = workers.NewQueue[string]("autoregister", time.Minute)
 	defer c.queue.ShutDown()
 	c.started.Store(true)
-	if wait.PollUntilContextCancel(ctx, listRetry, true, c.enqueueWrong) != nil {
-		return // ctx is done
-	}
-	c.queue.Work(ctx, 1, "Failed to reconcile an APIService; will retry", c.reconcile)
+	c.queue.Add(all)
+	c.queue.Work(ctx, 1, "Failed to reconcile an APIService; will retry", c.sync)
 }
 
-// enqueueWrong enqueues the names whose APIServices are not as they should be.
-func (c *Controller) enqueueWrong(ctx context.Context) (done bool, err error) {
+// sync reconciles one APIService, or enqueues all that are not as they should be.
+func (c *Controller) sync(ctx context.Context, name string) error {
+	if name != all {
+		return c.reconcile(ctx, name)
+	}
 	wrong, err := c.wrong(ctx)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Failed to list APIServices; will retry")
-		return false, nil
+		return fmt.Errorf("listing: %w", err)
 	}
 	c.initial = wrong
 	for name := range wrong {
 		c.queue.Add(name)
 	}
-	return true, nil
+	return nil
 }
 
 func (c *Controller) wrong(ctx context.Context) (sets.Set[string], error) {

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	core "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
@@ -23,8 +22,8 @@ import (
 const (
 	// concurrency is the number of namespaces that are worked on concurrently.
 	concurrency = 2
-	// listRetry is the delay after a failure to list namespaces.
-	listRetry = time.Second
+	// all stands for all namespaces in the queue.
+	all = ""
 )
 
 // Config configures a Controller.
@@ -68,15 +67,11 @@ func (c *Controller) Run(ctx context.Context) {
 		klog.FromContext(ctx).Error(err, "The authority of the server is not published", "file", c.config.TrustFile)
 		return
 	}
-	r := &run{
-		Controller: c, roots: roots, listing: make(chan struct{}, 1),
-		queue: workers.NewQueue[string]("serviceaccount", time.Minute),
-	}
+	r := &run{Controller: c, roots: roots, queue: workers.NewQueue[string]("serviceaccount", time.Minute)}
 	roots.AddListener(r)
 	var running sync.WaitGroup
 	running.Go(func() { follow(ctx) })
 	running.Go(func() { c.config.Store.Follow(ctx, concerns, r) })
-	running.Go(func() { r.listNamespaces(ctx) })
 	r.queue.Work(ctx, concurrency, "Giving a namespace its account and root certificate failed, will retry", r.sync)
 	running.Wait()
 }
@@ -102,22 +97,15 @@ func (c *Controller) readRoots() (
 type run struct {
 	*Controller
 	roots dynamiccertificates.CAContentProvider
-	// queue has the names of namespaces.
+	// queue has the names of namespaces, or all.
 	queue workers.Queue[string]
-	// listing has an element when all namespaces have to be looked at.
-	listing chan struct{}
 }
 
 // Enqueue implements dynamiccertificates.Listener: the authority has changed.
 func (r *run) Enqueue() { r.Reset() }
 
 // Reset implements dynamicstorage.Observer: events may have been lost.
-func (r *run) Reset() {
-	select {
-	case r.listing <- struct{}{}:
-	default:
-	}
-}
+func (r *run) Reset() { r.queue.Add(all) }
 
 // Scanned implements dynamicstorage.Observer.
 func (r *run) Scanned(int64) {}
@@ -154,32 +142,15 @@ func concerns(key string) bool {
 	return false
 }
 
-// listNamespaces queues all namespaces whenever r.listing says so, until ctx is done.
-func (r *run) listNamespaces(ctx context.Context) {
-	for {
-		select {
-		case <-r.listing:
-		case <-ctx.Done():
-			return
-		}
-		_ = wait.PollUntilContextCancel(ctx, listRetry, true, func(ctx context.Context) (bool, error) {
-			err := r.queueAll(ctx)
-			if err != nil && ctx.Err() == nil {
-				klog.FromContext(ctx).Error(err, "Listing namespaces failed, will retry")
-			}
-			return err == nil, nil
-		})
-	}
-}
-
+// queueAll queues all namespaces.
 func (r *run) queueAll(ctx context.Context) error {
 	snapshot, err := r.namespaces.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
 	if err != nil {
-		return err
+		return fmt.Errorf("list namespaces: %w", err)
 	}
 	for entry, err := range snapshot.Ascend(ctx, "", "") {
 		if err != nil {
-			return err
+			return fmt.Errorf("list namespaces: %w", err)
 		}
 		if !entry.Header.Deleting {
 			r.queue.Add(entry.Key)
@@ -191,6 +162,9 @@ func (r *run) queueAll(ctx context.Context) error {
 // sync writes what is missing or wrong in a namespace, unless it is being deleted. The cache of namespaces is at least
 // as new as the event that queued the namespace.
 func (r *run) sync(ctx context.Context, namespace string) error {
+	if namespace == all {
+		return r.queueAll(ctx)
+	}
 	entry, _, err := r.namespaces.Get(ctx, namespace, dynamicstorage.ReadAt{Mode: dynamicstorage.Any})
 	if errors.Is(err, dynamicstorage.ErrNotFound) || err == nil && entry.Header.Deleting {
 		return nil
