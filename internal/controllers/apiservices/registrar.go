@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -24,7 +25,7 @@ import (
 type Config struct {
 	// Client is a client of the host cluster.
 	Client clientset.Interface
-	// Service gets the requests of the aggregator, in the host cluster.
+	// Service gets the requests of the aggregator, in the host cluster. It has a port, which the host would default.
 	Service apiregistrationv1.ServiceReference
 	// CABundle returns the authority, in PEM, of the certificate that is served under the name of the Service.
 	CABundle func() []byte
@@ -141,7 +142,7 @@ func (r *Registrar) update(
 	ctx context.Context, found *apiregistrationv1.APIService, version schema.GroupVersion,
 ) error {
 	wanted := r.wanted(version)
-	if equalSpecs(&found.Spec, &wanted.Spec) {
+	if equality.Semantic.DeepEqual(found.Spec, wanted.Spec) {
 		return nil
 	}
 	changed := found.DeepCopy()
