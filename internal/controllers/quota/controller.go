@@ -195,7 +195,10 @@ func (r *run) forgetTallies(match func(t *tally) bool) {
 
 // observe watches the objects in a folder, if they are not watched yet.
 func (r *run) observe(ctx context.Context, folder string) error {
-	if r.observes(folder) {
+	r.mu.Lock()
+	_, observed := r.observed[folder]
+	r.mu.Unlock()
+	if observed {
 		return nil
 	}
 	objects := r.store.ResourceAt(folder)
@@ -205,7 +208,7 @@ func (r *run) observe(ctx context.Context, folder string) error {
 	}
 	// From here on others count at later revisions than that of the snapshot, so they miss no change.
 	r.mu.Lock()
-	_, observed := r.observed[folder]
+	_, observed = r.observed[folder]
 	r.observed[folder] = struct{}{}
 	r.mu.Unlock()
 	if observed {
@@ -227,13 +230,6 @@ func (r *run) observe(ctx context.Context, folder string) error {
 		}
 	})
 	return nil
-}
-
-func (r *run) observes(folder string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, observed := r.observed[folder]
-	return observed
 }
 
 // objectChanged queues the quotas that count an object.
