@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/workers"
@@ -17,8 +18,9 @@ import (
 
 // Config is the configuration of a Controller. All fields must be set.
 type Config struct {
-	// Store has the APIServices.
+	// Store has the APIServices, which are of the Set.
 	Store *dynamicstorage.Store
+	Set   *builtin.Set
 	// BuiltIn are the groups and versions that the server serves without CRDs.
 	BuiltIn []schema.GroupVersion
 	// Served returns the groups and versions that are served because of CRDs, and Serves reports whether one is.
@@ -32,6 +34,7 @@ type Config struct {
 type Controller struct {
 	config   Config
 	services *dynamicstorage.Resource
+	codec    *builtin.Codec
 	builtIn  sets.Set[schema.GroupVersion]
 	// started is set by Run before it lists what is served. There is no queue before.
 	started atomic.Bool
@@ -54,6 +57,7 @@ func NewController(config Config) *Controller {
 	return &Controller{
 		config:   config,
 		services: config.Store.ResourceAt(apiregistration.Folder),
+		codec:    config.Set.Codec(apiregistration.Definition()),
 		builtIn:  sets.New(config.BuiltIn...),
 		initial:  sets.New[string](),
 	}
@@ -114,7 +118,7 @@ func (c *Controller) wrong(ctx context.Context) (sets.Set[string], error) {
 		if err != nil {
 			return nil, err
 		}
-		change, err := c.change(entry.Key, entry, true)
+		change, err := c.change(ctx, entry.Key, entry, true)
 		if err == nil && change.Op == dynamicstorage.Keep {
 			wrong.Delete(entry.Key)
 		} else {
