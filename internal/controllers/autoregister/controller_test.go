@@ -111,7 +111,8 @@ func (c *cluster) put(
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if _, err := etcd.Client.Put(c.t.Context(), c.prefix+"/"+apiregistration.Folder+"/"+service.Name, string(value)); err != nil {
+	key := c.prefix + "/" + apiregistration.Folder + "/" + service.Name
+	if _, err := etcd.Client.Put(c.t.Context(), key, string(value)); err != nil {
 		c.t.Fatal(err)
 	}
 }

@@ -106,8 +106,8 @@ func customResource(record *crds.Record, version string) Resource {
 	}
 }
 
-// FolderOf returns the folder of a key. It is empty if the collector ignores keys like this one. Only groups have a dot,
-// and the folder of a resource in a group is "<group>/<plural>". It does not matter whether the CRD is known yet.
+// FolderOf returns the folder of a key. It is empty if the collector ignores keys like this one. Only groups have a
+// dot, and the folder of a resource in a group is "<group>/<plural>". It does not matter whether the CRD is known yet.
 func (k *Kinds) FolderOf(key string) string {
 	first, rest, _ := strings.Cut(key, "/")
 	if plural, _, ok := strings.Cut(rest, "/"); ok {

@@ -78,7 +78,8 @@ func newAPIServices(c *Config, ready <-chan struct{}) *autoregister.Controller {
 		versions = append(versions, d.GroupVersion)
 	}
 	controller := autoregister.NewController(autoregister.Config{
-		Store: c.Store, Set: c.Set, BuiltIn: versions, Served: c.Table.ServedVersions, Serves: c.Table.ServesVersion, Ready: ready,
+		Store: c.Store, Set: c.Set, BuiltIn: versions, Served: c.Table.ServedVersions, Serves: c.Table.ServesVersion,
+		Ready: ready,
 	})
 	c.Table.OnVersionsChange(controller.Changed)
 	return controller

@@ -91,7 +91,8 @@ func TestFor(t *testing.T) {
 	}
 	for endpoint, counts := range map[string]bool{
 		"pods/": true, "pods/resize": true, "pods/status": false, "services/": true, "services/status": false,
-		"persistentvolumeclaims/": true, "persistentvolumeclaims/status": true, "configmaps/": false, "tables.example.com/": false,
+		"persistentvolumeclaims/": true, "persistentvolumeclaims/status": true, "configmaps/": false,
+		"tables.example.com/": false,
 	} {
 		resource, subresource, _ := strings.Cut(endpoint, "/")
 		if got := UpdatesCount(schema.ParseGroupResource(resource), subresource); got != counts {

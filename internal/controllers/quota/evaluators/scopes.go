@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// matchesClass reports whether an object that has one of some classes is in a scope of classes. Empty names are none. An
-// object without classes is in the scopes that exclude some.
+// matchesClass reports whether an object that has one of some classes is in a scope of classes. Empty names are none.
+// An object without classes is in the scopes that exclude some.
 func matchesClass(scope corev1.ScopedResourceSelectorRequirement, classes ...string) (bool, error) {
 	selector, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{{
