@@ -14,7 +14,6 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	core "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/builtin"
@@ -27,12 +26,6 @@ const (
 	namespace = metav1.NamespaceSystem
 	mapName   = "extension-apiserver-authentication"
 	mapKey    = "configmaps/" + namespace + "/" + mapName
-)
-
-// firstRetry and lastRetry bound the exponential delay after failures, as upstream.
-const (
-	firstRetry = 5 * time.Millisecond
-	lastRetry  = 1000 * time.Second
 )
 
 // Config configures a Controller.
@@ -52,7 +45,7 @@ type Controller struct {
 	config Config
 	client core.ConfigMapInterface
 	// queue has the name of the ConfigMap when it may have to be written.
-	queue workqueue.TypedRateLimitingInterface[string]
+	queue workers.Queue[string]
 }
 
 var (
@@ -68,10 +61,7 @@ func New(config Config) (*Controller, error) {
 	}
 	c := &Controller{
 		config: config, client: client.ConfigMaps(namespace),
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
-			workqueue.TypedRateLimitingQueueConfig[string]{Name: "cluster_authentication_trust_controller"},
-		),
+		queue: workers.NewQueue[string]("cluster_authentication_trust_controller", time.Minute),
 	}
 	config.Info.notify(c)
 	return c, nil
@@ -81,20 +71,8 @@ func New(config Config) (*Controller, error) {
 func (c *Controller) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { c.config.Store.Follow(ctx, func(key string) bool { return key == mapKey }, c) })
-	running.Go(func() { workers.Run(c.queue, 1, func(string) { c.process(ctx) }) })
-	<-ctx.Done()
-	c.queue.ShutDown()
+	c.queue.Work(ctx, 1, "Publishing the authorities of clients failed, will retry", c.sync)
 	running.Wait()
-}
-
-// process syncs the ConfigMap, and decides whether that is repeated.
-func (c *Controller) process(ctx context.Context) {
-	if err := c.sync(ctx); err != nil && ctx.Err() == nil {
-		workers.LogFailure(ctx, err, "Publishing the authorities of clients failed, will retry", "configMap", mapName)
-		c.queue.AddRateLimited(mapName)
-		return
-	}
-	c.queue.Forget(mapName)
 }
 
 // Enqueue implements dynamiccertificates.Listener: an authority has changed.
@@ -110,7 +88,7 @@ func (c *Controller) Scanned(int64) {}
 func (c *Controller) Observe(dynamicstorage.Observation) { c.Enqueue() }
 
 // sync creates the ConfigMap, or adds to it what it lacks.
-func (c *Controller) sync(ctx context.Context) error {
+func (c *Controller) sync(ctx context.Context, _ string) error {
 	stored, err := c.read(ctx)
 	if err != nil {
 		return err

@@ -67,7 +67,7 @@ func TestPublishedAuthorities(t *testing.T) {
 	if len(trust.Data) != 1 || p.authorities() != 1 {
 		t.Errorf("the first server publishes %v", trust.Data)
 	}
-	p.sameFields("/api/v1/namespaces/kube-system/configmaps", &trust, &trust.ObjectMeta)
+	p.sameFields("/api/v1/namespaces/kube-system/configmaps", &trust)
 
 	proxies, _ := clientOf(t, startWhole(t).issuer(), "front")
 	flags = append(flags, "--requestheader-client-ca-file", proxies.CertFile, "--requestheader-allowed-names", "front",

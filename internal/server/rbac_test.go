@@ -12,7 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/crd-server/crd-server/internal/builtin/rbac/policy"
+	"github.com/crd-server/crd-server/internal/bootstrap/policy"
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
 
@@ -50,45 +50,39 @@ func TestDefaultRoles(t *testing.T) {
 	t.Parallel()
 	for tier, all := range map[string]bool{"essential": false, "all": true} {
 		p := startWhole(t, "--builtin-resources="+tier).root()
-		p.hasDefaults(policy.Default(all).Aggregate())
+		p.hasDefaults(policy.Aggregate(policy.Default(all)))
 	}
 }
 
 // hasDefaults checks that default roles and bindings exist.
-func (p *person) hasDefaults(defaults *policy.Policy) {
+func (p *person) hasDefaults(defaults []policy.Object) {
 	p.t.Helper()
-	t := p.t
-	for _, want := range defaults.ClusterRoles {
-		role := p.clusterRole(want.Name)
-		if !reflect.DeepEqual(role.Rules, want.Rules) || len(role.Rules) == 0 ||
-			!reflect.DeepEqual(role.Labels, want.Labels) {
-			t.Errorf("%s is %+v", want.Name, role)
+	for _, want := range defaults {
+		path := rbacPath
+		if namespace := want.GetNamespace(); namespace != "" {
+			path += "namespaces/" + namespace + "/"
 		}
-		p.sameFields(clusterRolesPath, role, &role.ObjectMeta)
+		path += strings.ToLower(want.GetObjectKind().GroupVersionKind().Kind) + "s"
+		got := reflect.New(reflect.TypeOf(want).Elem()).Interface().(policy.Object)
+		p.read(path+"/"+want.GetName(), got)
+		if !reflect.DeepEqual(rights(got), rights(want)) || !reflect.DeepEqual(got.GetLabels(), want.GetLabels()) {
+			p.t.Errorf("%s is %+v", want.GetName(), got)
+		}
+		p.sameFields(path, got)
 	}
-	for _, want := range defaults.ClusterRoleBindings {
-		binding := p.clusterRoleBinding(want.Name)
-		if binding.RoleRef != want.RoleRef || !reflect.DeepEqual(binding.Subjects, want.Subjects) {
-			t.Errorf("%s is %+v", want.Name, binding)
-		}
-		p.sameFields(bindingsPath, binding, &binding.ObjectMeta)
-	}
-	const inNamespace = "/apis/rbac.authorization.k8s.io/v1/namespaces/"
-	for _, want := range defaults.Roles {
-		role, path := &rbacv1.Role{}, inNamespace+want.Namespace+"/roles"
-		p.read(path+"/"+want.Name, role)
-		if !reflect.DeepEqual(role.Rules, want.Rules) {
-			t.Errorf("%s is %+v", want.Name, role)
-		}
-		p.sameFields(path, role, &role.ObjectMeta)
-	}
-	for _, want := range defaults.RoleBindings {
-		binding, path := &rbacv1.RoleBinding{}, inNamespace+want.Namespace+"/rolebindings"
-		p.read(path+"/"+want.Name, binding)
-		if binding.RoleRef != want.RoleRef || !reflect.DeepEqual(binding.Subjects, want.Subjects) {
-			t.Errorf("%s is %+v", want.Name, binding)
-		}
-		p.sameFields(path, binding, &binding.ObjectMeta)
+}
+
+// rights returns the fields of a role or a binding that give rights.
+func rights(obj policy.Object) []any {
+	switch obj := obj.(type) {
+	case *rbacv1.ClusterRole:
+		return []any{obj.Rules, obj.AggregationRule}
+	case *rbacv1.Role:
+		return []any{obj.Rules}
+	case *rbacv1.ClusterRoleBinding:
+		return []any{obj.RoleRef, obj.Subjects}
+	default:
+		return []any{obj.(*rbacv1.RoleBinding).RoleRef, obj.(*rbacv1.RoleBinding).Subjects}
 	}
 }
 
@@ -113,14 +107,18 @@ func TestPublicInfoViewer(t *testing.T) {
 	}
 }
 
-// sameFields checks that an object has the managed fields of a copy that a client creates. m is its metadata.
-func (p *person) sameFields(path string, obj any, m *metav1.ObjectMeta) {
+// sameFields checks that an object has the managed fields of a copy that a client creates.
+func (p *person) sameFields(path string, obj metav1.Object) {
 	p.t.Helper()
-	want := string(m.ManagedFields[0].FieldsV1.GetRawBytes())
-	if len(m.ManagedFields) != 1 {
-		p.t.Errorf("%s has the managed fields %+v", m.Name, m.ManagedFields)
+	managed := obj.GetManagedFields()
+	if len(managed) != 1 {
+		p.t.Fatalf("%s has the managed fields %+v", obj.GetName(), managed)
 	}
-	m.Name, m.ManagedFields, m.ResourceVersion, m.UID = "copy", nil, "", ""
+	want := string(managed[0].FieldsV1.GetRawBytes())
+	obj.SetName("copy")
+	obj.SetManagedFields(nil)
+	obj.SetResourceVersion("")
+	obj.SetUID("")
 	body, err := json.Marshal(obj)
 	if err != nil {
 		p.t.Fatal(err)

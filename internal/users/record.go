@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -70,25 +71,16 @@ func (r *Record) Remove(now metav1.Time) {
 
 // Active reports whether the user has a certificate that was added, was not removed, and has not expired.
 func (r *Record) Active(now metav1.Time) bool {
-	for _, c := range r.Certificates {
-		if c.Removed == nil && now.Before(&c.Expires) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Certificates, func(c Certificate) bool {
+		return c.Removed == nil && now.Before(&c.Expires)
+	})
 }
 
 // DropExpired forgets certificates that have expired, and reports whether there were any.
 func (r *Record) DropExpired(now metav1.Time) bool {
-	var kept []Certificate
-	for _, c := range r.Certificates {
-		if now.Before(&c.Expires) {
-			kept = append(kept, c)
-		}
-	}
-	dropped := len(kept) < len(r.Certificates)
-	r.Certificates = kept
-	return dropped
+	before := len(r.Certificates)
+	r.Certificates = slices.DeleteFunc(r.Certificates, func(c Certificate) bool { return !now.Before(&c.Expires) })
+	return len(r.Certificates) < before
 }
 
 // SecretName returns the name of the Secret with the record of a user.

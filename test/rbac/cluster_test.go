@@ -1,23 +1,23 @@
 package rbac
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crd-server/crd-server/test/programs"
 )
 
 // ofCluster has the default roles and bindings of kube-apiserver that only a server with all kinds has.
-const ofCluster = "../../internal/builtin/rbac/policy/cluster.json"
+const ofCluster = "../../internal/bootstrap/policy/cluster.yaml"
 
 // TestDifferentialCluster compares all default roles and bindings with those of a server with all kinds, and writes
 // those that other servers lack.
@@ -79,37 +79,35 @@ func (s *server) roleBindings(t *testing.T) map[string]*rbacv1.RoleBinding {
 // writeCluster writes the default roles and bindings that a server has, and another one lacks.
 func writeCluster(t *testing.T, has, lacks *server) {
 	t.Helper()
-	var file bytes.Buffer
-	file.WriteString("{")
-	writeLacking(t, &file, "clusterRoles", has.roles(t), lacks.roles(t))
-	file.WriteString(",\n")
-	writeLacking(t, &file, "clusterRoleBindings", has.bindings(t), lacks.bindings(t))
-	file.WriteString(",\n")
-	writeLacking(t, &file, "roles", has.namespacedRoles(t), lacks.namespacedRoles(t))
-	file.WriteString(",\n")
-	writeLacking(t, &file, "roleBindings", has.roleBindings(t), lacks.roleBindings(t))
-	file.WriteString("}\n")
-	if err := os.WriteFile(ofCluster, file.Bytes(), 0o644); err != nil {
+	manifests := slices.Concat(
+		lacking(t, "ClusterRole", has.roles(t), lacks.roles(t)),
+		lacking(t, "ClusterRoleBinding", has.bindings(t), lacks.bindings(t)),
+		lacking(t, "Role", has.namespacedRoles(t), lacks.namespacedRoles(t)),
+		lacking(t, "RoleBinding", has.roleBindings(t), lacks.roleBindings(t)),
+	)
+	if err := os.WriteFile(ofCluster, []byte(strings.Join(manifests, "---\n")), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// writeLacking writes a member of a JSON object: an array with an object on each line.
-func writeLacking[T metav1.Object](t *testing.T, file *bytes.Buffer, member string, has, lacks map[string]T) {
+// lacking returns the manifests of the objects of a kind that one server has and another one lacks, each in a line of
+// JSON.
+func lacking[T metav1.Object](t *testing.T, kind string, has, lacks map[string]T) (manifests []string) {
 	t.Helper()
 	maps.DeleteFunc(has, func(name string, _ T) bool { _, found := lacks[name]; return found })
-	fmt.Fprintf(file, "%q: [", member)
-	for n, name := range slices.Sorted(maps.Keys(has)) {
+	for _, name := range slices.Sorted(maps.Keys(has)) {
 		has[name].SetLabels(nil) // all have the same labels and annotations
 		has[name].SetAnnotations(nil)
-		line, err := json.Marshal(has[name])
+		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(has[name])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n > 0 {
-			file.WriteString(",")
+		fields["apiVersion"], fields["kind"] = rbacv1.SchemeGroupVersion.String(), kind
+		manifest, err := json.Marshal(fields)
+		if err != nil {
+			t.Fatal(err)
 		}
-		fmt.Fprintf(file, "\n%s", line)
+		manifests = append(manifests, string(manifest)+"\n")
 	}
-	file.WriteString("]")
+	return manifests
 }

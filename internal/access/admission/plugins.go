@@ -24,6 +24,7 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
 	"k8s.io/client-go/tools/clientcmd"
@@ -47,7 +48,7 @@ func newPlugins(background context.Context, c Config, names []string) (*plugins,
 	if err != nil {
 		return nil, err
 	}
-	client, err := hostcluster.NewClientset(config)
+	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}

@@ -85,15 +85,12 @@ func (l *lookup) read(ctx context.Context) error {
 // requestHeaders returns the configuration of front proxies in the ConfigMap.
 func (l *lookup) requestHeaders() *authenticatorfactory.RequestHeaderConfig {
 	return &authenticatorfactory.RequestHeaderConfig{
-		UsernameHeaders: headerrequest.StringSliceProvider(
-			headerrequest.StringSliceProviderFunc(l.headers.UsernameHeaders)),
-		UIDHeaders:   headerrequest.StringSliceProvider(headerrequest.StringSliceProviderFunc(l.headers.UIDHeaders)),
-		GroupHeaders: headerrequest.StringSliceProvider(headerrequest.StringSliceProviderFunc(l.headers.GroupHeaders)),
-		ExtraHeaderPrefixes: headerrequest.StringSliceProvider(
-			headerrequest.StringSliceProviderFunc(l.headers.ExtraHeaderPrefixes)),
-		AllowedClientNames: headerrequest.StringSliceProvider(
-			headerrequest.StringSliceProviderFunc(l.headers.AllowedClientNames)),
-		CAContentProvider: l.proxyCA,
+		UsernameHeaders:     headerrequest.StringSliceProviderFunc(l.headers.UsernameHeaders),
+		UIDHeaders:          headerrequest.StringSliceProviderFunc(l.headers.UIDHeaders),
+		GroupHeaders:        headerrequest.StringSliceProviderFunc(l.headers.GroupHeaders),
+		ExtraHeaderPrefixes: headerrequest.StringSliceProviderFunc(l.headers.ExtraHeaderPrefixes),
+		AllowedClientNames:  headerrequest.StringSliceProviderFunc(l.headers.AllowedClientNames),
+		CAContentProvider:   l.proxyCA,
 	}
 }
 

@@ -7,5 +7,6 @@
 // A server that does not use roles has built-in rules instead of Kubernetes' default roles: authenticated users may use
 // discovery and review themselves, and the group system:monitoring may read metrics (builtin.go).
 //
-// All but package rbac are the authorizers of k8s.io/apiserver, with kube-apiserver's flags. Begin with New.
+// Package escalation below this one limits which roles and bindings a user may write. All but these two packages are
+// the authorizers of k8s.io/apiserver, with kube-apiserver's flags. Begin with New.
 package authorization

@@ -29,5 +29,5 @@ func NewClient(kubeconfig string) (kubernetes.Interface, error) {
 		return nil, err
 	}
 	config.QPS, config.Burst, config.Timeout = qps, burst, ReviewTimeout
-	return NewClientset(config)
+	return kubernetes.NewForConfig(config)
 }

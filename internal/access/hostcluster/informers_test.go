@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
@@ -34,7 +35,7 @@ func TestInformersFollowTheCluster(t *testing.T) {
 		}
 	}))
 	t.Cleanup(cluster.Close)
-	client, err := NewClientset(&rest.Config{Host: cluster.URL})
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: cluster.URL})
 	if err != nil {
 		t.Fatal(err)
 	}

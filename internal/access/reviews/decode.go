@@ -2,9 +2,7 @@ package reviews
 
 import (
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -37,17 +35,16 @@ var codecs = wire.NewCodecs(scheme)
 const maxBody = 3 << 20
 
 // decode decodes the body of a request. Errors are kube-apiserver's.
-func decode(w http.ResponseWriter, req *http.Request, into runtime.Object) (runtime.Object, error) {
+func decode(req *http.Request, into runtime.Object) (runtime.Object, error) {
 	format, err := negotiation.NegotiateInputSerializer(req, false, codecs)
 	if err != nil {
 		return nil, err
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
-	case err != nil:
+	body, err := wire.ReadBody(req, maxBody)
+	if apierrors.IsRequestEntityTooLargeError(err) {
+		return nil, err
+	}
+	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	if err := budget.Reserve(req.Context(), len(body)); err != nil {

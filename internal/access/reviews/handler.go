@@ -100,7 +100,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		h.delegate.ServeHTTP(w, req)
 		return
 	}
-	answered, err := h.serve(w, req, info, kind)
+	answered, err := h.serve(req, info, kind)
 	if err != nil {
 		budget.Report(req.Context(), err)
 		responsewriters.ErrorNegotiated(err, codecs, gvr.GroupVersion(), w, req)
@@ -110,9 +110,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.StatusCreated, answered, false)
 }
 
-func (h *handler) serve(
-	w http.ResponseWriter, req *http.Request, info *request.RequestInfo, kind *review,
-) (runtime.Object, error) {
+func (h *handler) serve(req *http.Request, info *request.RequestInfo, kind *review) (runtime.Object, error) {
 	if req.Method != http.MethodPost {
 		return nil, apierrors.NewGenericServerResponse(http.StatusMethodNotAllowed, req.Method, schema.GroupResource{}, "",
 			"", 0, false)
@@ -129,7 +127,7 @@ func (h *handler) serve(
 	if err := checkOptions(req); err != nil {
 		return nil, err
 	}
-	obj, err := decode(w, req, kind.empty())
+	obj, err := decode(req, kind.empty())
 	if err != nil {
 		return nil, err
 	}

@@ -12,56 +12,39 @@ import (
 	"k8s.io/apiserver/pkg/features"
 )
 
-// boundTo are the objects that a new token is bound to; nil for none.
-type boundTo struct{ secret, pod, node metav1.Object }
-
-// addTo names the objects in claims.
-func (b *boundTo) addTo(c *boundClaims) {
-	if b.secret != nil {
-		c.Secret = referenceTo(b.secret)
-	}
-	if b.pod != nil {
-		c.Pod = referenceTo(b.pod)
-	}
-	if b.node != nil {
-		c.Node = referenceTo(b.node)
-	}
-}
-
-// bind returns the objects that a request wants the token to be bound to.
-func (i *Issuer) bind(ctx context.Context, r Request) (boundTo, error) {
-	var objects boundTo
+// bind returns claims with the objects that a request wants the token to be bound to.
+func (i *Issuer) bind(ctx context.Context, r Request) (c boundClaims, err error) {
 	ref := r.TokenRequest.Spec.BoundObjectRef
 	if ref == nil {
-		return objects, nil
+		return c, nil
 	}
 	bound, err := i.find(ctx, r.Namespace, ref)
 	if err != nil {
-		return objects, err
+		return c, err
 	}
 	switch ref.Kind {
 	case "Secret":
-		objects.secret = bound
+		c.Secret = referenceTo(bound)
 	case "Node":
-		objects.node = bound
+		c.Node = referenceTo(bound)
 	case "Pod":
-		objects.pod = bound
+		c.Pod = referenceTo(bound)
 		if serviceAccountOf(bound) != r.Name {
-			return objects, apierrors.NewBadRequest(fmt.Sprintf(
+			return c, apierrors.NewBadRequest(fmt.Sprintf(
 				"cannot bind token for serviceaccount %q to pod running with different serviceaccount name.", r.Name))
 		}
-		if objects.node, err = i.nodeOf(ctx, bound); err != nil {
-			return objects, err
+		if c.Node, err = i.nodeOf(ctx, bound); err != nil {
+			return c, err
 		}
 	}
 	if ref.UID != "" && ref.UID != bound.GetUID() {
 		gvk := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind)
-		return objects, apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, ref.Name,
+		return c, apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, ref.Name,
 			fmt.Errorf(
 				"the UID in the bound object reference (%s) does not match the UID in record. "+
 					"The object might have been deleted and then recreated", ref.UID))
 	}
-	return objects, nil
+	return c, nil
 }
 
 // find returns the object of a reference.
@@ -86,17 +69,17 @@ func (i *Issuer) find(
 }
 
 // nodeOf returns the node of a pod. If that does not exist, the token has its name without a UID, as upstream.
-func (i *Issuer) nodeOf(ctx context.Context, pod metav1.Object) (metav1.Object, error) {
+func (i *Issuer) nodeOf(ctx context.Context, pod metav1.Object) (*reference, error) {
 	typed, ok := pod.(*corev1.Pod)
 	if !ok || typed.Spec.NodeName == "" {
 		return nil, nil
 	}
 	node, err := i.objects.Get(ctx, ObjectRef{"nodes", "", typed.Spec.NodeName}, true)
 	if apierrors.IsNotFound(err) {
-		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: typed.Spec.NodeName}}, nil
+		return &reference{Name: typed.Spec.NodeName}, nil
 	}
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	return node, nil
+	return referenceTo(node), nil
 }

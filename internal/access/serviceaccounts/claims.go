@@ -49,8 +49,8 @@ type lifetime struct {
 	seconds, warning int64 // no warning if 0
 }
 
-// newClaims returns the claims of a token of an account for some audiences.
-func newClaims(account metav1.Object, audiences []string, life lifetime) claims {
+// newClaims returns the claims of a token of an account for some audiences. bound has the objects that it is bound to.
+func newClaims(account metav1.Object, audiences []string, life lifetime, bound boundClaims) claims {
 	after := func(seconds int64) *jwt.NumericDate {
 		return jwt.NewNumericDate(life.begin.Add(time.Duration(seconds) * time.Second))
 	}
@@ -62,7 +62,8 @@ func newClaims(account metav1.Object, audiences []string, life lifetime) claims 
 		Expiry:    after(life.seconds),
 		ID:        uuid.NewString(),
 	}}
-	c.Kubernetes = boundClaims{Namespace: account.GetNamespace(), Account: *referenceTo(account)}
+	bound.Namespace, bound.Account = account.GetNamespace(), *referenceTo(account)
+	c.Kubernetes = bound
 	if life.warning != 0 {
 		c.Kubernetes.WarnAfter = after(life.warning)
 	}

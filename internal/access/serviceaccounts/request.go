@@ -62,13 +62,12 @@ func (i *Issuer) Issue(ctx context.Context, r Request) (*authenticationv1.TokenR
 			return nil, err
 		}
 	}
-	objects, err := i.bind(ctx, r)
+	bound, err := i.bind(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	i.shorten(ctx, request)
-	c := newClaims(account, request.Spec.Audiences, i.lifetime(request, objects.pod != nil, begin))
-	objects.addTo(&c.Kubernetes)
+	c := newClaims(account, request.Spec.Audiences, i.lifetime(request, bound.Pod != nil, begin), bound)
 	token, err := i.sign(&c)
 	if err != nil {
 		return nil, apierrors.NewInternalError(fmt.Errorf("failed to generate token: %w", err))

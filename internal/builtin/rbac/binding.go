@@ -1,7 +1,6 @@
 package rbac
 
 import (
-	"context"
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -21,58 +20,66 @@ const (
 	kindClusterRole = "ClusterRole"
 )
 
-// bindingRules are the rules of RoleBindings and ClusterRoleBindings.
-type bindingRules struct {
-	strategy
-	grantOf func(binding runtime.Object) grant
+// bindingRules returns the rules of RoleBindings or ClusterRoleBindings.
+func bindingRules[T runtime.Object]() resource.Strategy {
+	return resource.Typed[T]{
+		Check: func(binding T) field.ErrorList {
+			g := grantOf(binding)
+			return append(checkMetadata(g.meta, g.namespaced), g.check(false)...)
+		},
+		CheckUpdate: func(binding, old T) field.ErrorList {
+			g, before := grantOf(binding), grantOf(old)
+			errs := append(checkMetadata(g.meta, g.namespaced), g.check(*g.role != *before.role)...)
+			errs = append(errs, resource.CheckMetadataUpdate(g.meta, before.meta)...)
+			return append(errs, checkSameRole(*g.role, *before.role)...)
+		},
+		CreatesOnUpdate: true,
+	}
 }
 
-// Validate checks the metadata, the reference to the role, and the subjects.
-func (r bindingRules) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	g := r.grantOf(obj)
-	errs := append(validateMetadata(g.meta, g.namespaced), g.validate()...)
-	return append(errs, g.require()...)
-}
-
-// ValidateUpdate also checks that the reference does not change.
-func (r bindingRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	g, before := r.grantOf(obj), r.grantOf(old)
-	g.changed = g.role != before.role
-	errs := append(validateMetadata(g.meta, g.namespaced), g.validate()...)
-	errs = append(errs, resource.CheckMetadataUpdate(g.meta, before.meta)...)
-	errs = append(errs, validateSameRole(g.role, before.role)...)
-	return append(errs, g.require()...)
-}
-
-// validateSameRole checks that a reference does not change. Its error shows the reference as kube-apiserver does, which
+// checkSameRole checks that a reference does not change. Its error shows the reference as kube-apiserver does, which
 // prints an internal type.
-func validateSameRole(ref, before rbacv1.RoleRef) field.ErrorList {
+func checkSameRole(ref, before rbacv1.RoleRef) field.ErrorList {
 	type internal struct{ APIGroup, Kind, Name string }
 	return apivalidation.ValidateImmutableField(internal(ref), internal(before), field.NewPath("roleRef"))
 }
 
-// grant is what a binding says: the subjects have the role.
+// grant is what a binding says: the subjects have the role. It refers to the fields of the binding.
 type grant struct {
 	meta       *metav1.ObjectMeta
 	namespaced bool
-	role       rbacv1.RoleRef
+	role       *rbacv1.RoleRef
 	subjects   []rbacv1.Subject
-	changed    bool // the role, by an update
 }
 
-func roleBindingGrant(obj runtime.Object) grant {
-	binding := obj.(*rbacv1.RoleBinding)
-	return grant{meta: &binding.ObjectMeta, namespaced: true, role: binding.RoleRef, subjects: binding.Subjects}
+func grantOf(binding runtime.Object) grant {
+	if b, ok := binding.(*rbacv1.RoleBinding); ok {
+		return grant{meta: &b.ObjectMeta, namespaced: true, role: &b.RoleRef, subjects: b.Subjects}
+	}
+	b := binding.(*rbacv1.ClusterRoleBinding)
+	return grant{meta: &b.ObjectMeta, role: &b.RoleRef, subjects: b.Subjects}
 }
 
-func clusterRoleBindingGrant(obj runtime.Object) grant {
-	binding := obj.(*rbacv1.ClusterRoleBinding)
-	return grant{meta: &binding.ObjectMeta, role: binding.RoleRef, subjects: binding.Subjects}
+// setGroups is the default of the groups of the role and of the subjects. Service accounts are in core/v1, whose group
+// is empty.
+func setGroups(binding runtime.Object) {
+	g := grantOf(binding)
+	if g.role.APIGroup == "" {
+		g.role.APIGroup = rbacv1.GroupName
+	}
+	for n := range g.subjects {
+		subject := &g.subjects[n]
+		if subject.APIGroup == "" && (subject.Kind == rbacv1.UserKind || subject.Kind == rbacv1.GroupKind) {
+			subject.APIGroup = rbacv1.GroupName
+		}
+	}
 }
 
-func (g grant) validate() (errs field.ErrorList) {
+// check checks the reference to the role, and the subjects. changed says that an update changes the role. That is
+// refused anyway, so kube-apiserver does not apply the rule that is declared for the name.
+func (g grant) check(changed bool) field.ErrorList {
 	path := field.NewPath("roleRef")
-	errs = append(errs, validateGroup(g.role.APIGroup, rbacv1.GroupName, path)...)
+	errs := checkGroup(g.role.APIGroup, rbacv1.GroupName, path)
 	kinds := []string{kindClusterRole}
 	if g.namespaced {
 		kinds = []string{kindRole, kindClusterRole}
@@ -80,59 +87,46 @@ func (g grant) validate() (errs field.ErrorList) {
 	if !slices.Contains(kinds, g.role.Kind) {
 		errs = append(errs, field.NotSupported(path.Child("kind"), g.role.Kind, kinds))
 	}
-	if g.role.Name == "" && g.changed {
-		errs = append(errs, g.requireRole()...)
+	path = path.Child("name")
+	if g.role.Name == "" && changed {
+		errs = append(errs, field.Required(path, ""))
 	} else if g.role.Name != "" {
-		errs = append(errs, rules.Messages(path.Child("name"), g.role.Name, content.IsPathSegmentName(g.role.Name))...)
+		errs = append(errs, rules.Messages(path, g.role.Name, content.IsPathSegmentName(g.role.Name))...)
 	}
-	for n := range g.subjects {
-		errs = append(errs, g.validateSubject(&g.subjects[n], field.NewPath("subjects").Index(n))...)
-	}
-	return errs
-}
-
-// require checks what the types declare to be required, after everything else as kube-apiserver does (KEP-5073). It
-// does not check a role that an update changes, as that is refused already.
-func (g grant) require() (errs field.ErrorList) {
-	for n := range g.subjects {
-		if g.subjects[n].Name == "" {
-			errs = append(errs, field.Required(field.NewPath("subjects").Index(n).Child("name"), ""))
-		}
-	}
-	if g.role.Name == "" && !g.changed {
-		errs = append(errs, g.requireRole()...)
+	errs = append(errs, rules.Each(g.subjects, field.NewPath("subjects"), g.checkSubject)...)
+	if g.role.Name == "" && !changed {
+		errs = append(errs, resource.Missing(path))
 	}
 	return errs
-}
-
-func (grant) requireRole() field.ErrorList {
-	return field.ErrorList{field.Required(field.NewPath("roleRef", "name"), "")}
 }
 
 // subjectKinds are the kinds of subjects, in the order in which an error lists them.
 var subjectKinds = []string{rbacv1.ServiceAccountKind, rbacv1.UserKind, rbacv1.GroupKind}
 
-func (g grant) validateSubject(subject *rbacv1.Subject, path *field.Path) (errs field.ErrorList) {
+func (g grant) checkSubject(subject *rbacv1.Subject, path *field.Path) (errs field.ErrorList) {
+	name := path.Child("name")
+	if subject.Name == "" {
+		errs = append(errs, resource.Missing(name))
+	}
 	switch subject.Kind {
 	case rbacv1.ServiceAccountKind:
 		if subject.Name != "" {
-			name := path.Child("name")
 			errs = append(errs, rules.Messages(name, subject.Name,
 				apivalidation.ValidateServiceAccountName(subject.Name, false))...)
 		}
-		errs = append(errs, validateGroup(subject.APIGroup, "", path)...)
+		errs = append(errs, checkGroup(subject.APIGroup, "", path)...)
 		if !g.namespaced && subject.Namespace == "" {
 			errs = append(errs, field.Required(path.Child("namespace"), ""))
 		}
 	case rbacv1.UserKind, rbacv1.GroupKind:
-		errs = append(errs, validateGroup(subject.APIGroup, rbacv1.GroupName, path)...)
+		errs = append(errs, checkGroup(subject.APIGroup, rbacv1.GroupName, path)...)
 	default:
 		errs = append(errs, field.NotSupported(path.Child("kind"), subject.Kind, subjectKinds))
 	}
 	return errs
 }
 
-func validateGroup(group, want string, path *field.Path) field.ErrorList {
+func checkGroup(group, want string, path *field.Path) field.ErrorList {
 	if group == want {
 		return nil
 	}

@@ -4,24 +4,14 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	rbacv1beta1 "k8s.io/api/rbac/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
-// Roles and ClusterRoles have the default columns, as in kube-apiserver. It describes those of bindings by the fields
-// of v1beta1.
-var (
-	roleBindingColumns = bindingColumns(
-		"roleBinding", rbacv1beta1.RoleBinding{}.SwaggerDoc()["roleRef"], roleBindingGrant)
-	clusterRoleBindingColumns = bindingColumns(
-		"clusterRoleBinding", rbacv1beta1.ClusterRoleBinding{}.SwaggerDoc()["roleRef"], clusterRoleBindingGrant)
-)
-
-func bindingColumns(
-	binding, role string, grantOf func(obj runtime.Object) grant,
-) resource.Columns[runtime.Object] {
+// bindingColumns returns the columns of bindings. Roles and ClusterRoles have the default columns, as in
+// kube-apiserver.
+func bindingColumns(binding, role string) resource.Columns[runtime.Object] {
 	subjects := func(kind string) func(obj runtime.Object) any {
 		return func(obj runtime.Object) any { return grantOf(obj).names(kind) }
 	}

@@ -2,6 +2,7 @@ package rbac
 
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
+	rbacv1beta1 "k8s.io/api/rbac/v1beta1"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
@@ -10,17 +11,16 @@ import (
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{
 		{
-			Object:   &rbacv1.ClusterRoleBinding{},
-			Strategy: bindingRules{grantOf: clusterRoleBindingGrant}, Default: defaultClusterRoleBinding,
-			Columns: clusterRoleBindingColumns,
+			Object: &rbacv1.ClusterRoleBinding{}, Strategy: bindingRules[*rbacv1.ClusterRoleBinding](), Default: setGroups,
+			Columns: bindingColumns("clusterRoleBinding", rbacv1beta1.ClusterRoleBinding{}.SwaggerDoc()["roleRef"]),
 			Upgrade: upgradeBinding,
 		},
-		{Object: &rbacv1.ClusterRole{}, Strategy: clusterRoleRules{}},
+		{Object: &rbacv1.ClusterRole{}, Strategy: clusterRoleRules},
 		{
-			Object: &rbacv1.RoleBinding{}, Namespaced: true,
-			Strategy: bindingRules{grantOf: roleBindingGrant}, Default: defaultRoleBinding, Columns: roleBindingColumns,
+			Object: &rbacv1.RoleBinding{}, Namespaced: true, Strategy: bindingRules[*rbacv1.RoleBinding](), Default: setGroups,
+			Columns: bindingColumns("roleBinding", rbacv1beta1.RoleBinding{}.SwaggerDoc()["roleRef"]),
 			Upgrade: upgradeBinding,
 		},
-		{Object: &rbacv1.Role{}, Namespaced: true, Strategy: roleRules{}},
+		{Object: &rbacv1.Role{}, Namespaced: true, Strategy: roleRules},
 	}
 }

@@ -1,26 +1,48 @@
 package rbac
 
 import (
-	"context"
-
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
-// strategy has what the rules of all kinds of the group have in common.
-type strategy struct{ resource.Rules }
+// roleRules are the rules of Roles.
+var roleRules = resource.Typed[*rbacv1.Role]{
+	Prepare:       func(role *rbacv1.Role) { role.Rules = stored(role.Rules) },
+	PrepareUpdate: func(role, _ *rbacv1.Role) { role.Rules = stored(role.Rules) },
+	Check:         checkRole,
+	CheckUpdate: func(role, old *rbacv1.Role) field.ErrorList {
+		return append(checkRole(role), resource.CheckMetadataUpdate(&role.ObjectMeta, &old.ObjectMeta)...)
+	},
+	CreatesOnUpdate: true,
+}
 
-// AllowCreateOnUpdate returns true.
-func (strategy) AllowCreateOnUpdate(context.Context) bool { return true }
+// clusterRoleRules are the rules of ClusterRoles.
+var clusterRoleRules = resource.Typed[*rbacv1.ClusterRole]{
+	Prepare:       func(role *rbacv1.ClusterRole) { role.Rules = stored(role.Rules) },
+	PrepareUpdate: func(role, _ *rbacv1.ClusterRole) { role.Rules = stored(role.Rules) },
+	Check:         checkClusterRole,
+	CheckUpdate: func(role, old *rbacv1.ClusterRole) field.ErrorList {
+		return append(checkClusterRole(role), resource.CheckMetadataUpdate(&role.ObjectMeta, &old.ObjectMeta)...)
+	},
+	CreatesOnUpdate: true,
+}
 
-// validateMetadata checks metadata. Names are segments of paths, so that they may have colons.
-func validateMetadata(m *metav1.ObjectMeta, namespaced bool) field.ErrorList {
+// stored makes an empty list none, because kube-apiserver stores protobuf, which does not tell them apart.
+func stored(policy []rbacv1.PolicyRule) []rbacv1.PolicyRule {
+	if len(policy) == 0 {
+		return nil
+	}
+	return policy
+}
+
+// checkMetadata checks metadata. Names are segments of paths, so that they may have colons.
+func checkMetadata(m *metav1.ObjectMeta, namespaced bool) field.ErrorList {
 	name := func(name string, _ bool) []string { return content.IsPathSegmentName(name) }
 	if namespaced {
 		return resource.CheckMetadata(m, name)
@@ -28,58 +50,12 @@ func validateMetadata(m *metav1.ObjectMeta, namespaced bool) field.ErrorList {
 	return resource.CheckClusterMetadata(m, name)
 }
 
-// roleRules are the rules of Roles.
-type roleRules struct{ strategy }
-
-// Validate checks the metadata and the rules.
-func (roleRules) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	role := obj.(*rbacv1.Role)
-	errs := append(validateMetadata(&role.ObjectMeta, true), validatePolicyRules(role.Rules, true)...)
-	return append(errs, requireVerbs(role.Rules)...)
+func checkRole(role *rbacv1.Role) field.ErrorList {
+	return append(checkMetadata(&role.ObjectMeta, true), checkPolicy(role.Rules, true)...)
 }
 
-// ValidateUpdate checks the new object, and that its metadata may change.
-func (r roleRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	role := obj.(*rbacv1.Role)
-	errs := append(validateMetadata(&role.ObjectMeta, true), validatePolicyRules(role.Rules, true)...)
-	errs = append(errs, resource.CheckMetadataUpdate(&role.ObjectMeta, &old.(*rbacv1.Role).ObjectMeta)...)
-	return append(errs, requireVerbs(role.Rules)...)
-}
-
-// Canonicalize makes an empty list of rules none, because kube-apiserver stores protobuf, which does not tell them
-// apart.
-func (roleRules) Canonicalize(obj runtime.Object) {
-	if role := obj.(*rbacv1.Role); len(role.Rules) == 0 {
-		role.Rules = nil
-	}
-}
-
-// clusterRoleRules are the rules of ClusterRoles.
-type clusterRoleRules struct{ strategy }
-
-// Validate checks the metadata, the rules, and which roles are aggregated.
-func (clusterRoleRules) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	role := obj.(*rbacv1.ClusterRole)
-	return append(validateClusterRole(role), requireVerbs(role.Rules)...)
-}
-
-// ValidateUpdate checks the new object, and that its metadata may change.
-func (clusterRoleRules) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	role := obj.(*rbacv1.ClusterRole)
-	errs := validateClusterRole(role)
-	errs = append(errs, resource.CheckMetadataUpdate(&role.ObjectMeta, &old.(*rbacv1.ClusterRole).ObjectMeta)...)
-	return append(errs, requireVerbs(role.Rules)...)
-}
-
-// Canonicalize makes an empty list of rules none, as that of Roles does.
-func (clusterRoleRules) Canonicalize(obj runtime.Object) {
-	if role := obj.(*rbacv1.ClusterRole); len(role.Rules) == 0 {
-		role.Rules = nil
-	}
-}
-
-func validateClusterRole(role *rbacv1.ClusterRole) field.ErrorList {
-	errs := append(validateMetadata(&role.ObjectMeta, false), validatePolicyRules(role.Rules, false)...)
+func checkClusterRole(role *rbacv1.ClusterRole) field.ErrorList {
+	errs := append(checkMetadata(&role.ObjectMeta, false), checkPolicy(role.Rules, false)...)
 	if role.AggregationRule == nil {
 		return errs
 	}
@@ -87,23 +63,24 @@ func validateClusterRole(role *rbacv1.ClusterRole) field.ErrorList {
 	if len(role.AggregationRule.ClusterRoleSelectors) == 0 {
 		errs = append(errs, field.Required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil"))
 	}
-	strict := metav1validation.LabelSelectorValidationOptions{}
-	for n := range role.AggregationRule.ClusterRoleSelectors {
-		selector, path := &role.AggregationRule.ClusterRoleSelectors[n], path.Index(n)
-		errs = append(errs, metav1validation.ValidateLabelSelector(selector, strict, path)...)
-		if parsed, err := metav1.LabelSelectorAsSelector(selector); err != nil {
-			errs = append(errs, field.Invalid(path, parsed, "invalid label selector."))
-		}
+	return append(errs, rules.Each(role.AggregationRule.ClusterRoleSelectors, path, checkSelector)...)
+}
+
+func checkSelector(selector *metav1.LabelSelector, path *field.Path) field.ErrorList {
+	errs := metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, path)
+	if parsed, err := metav1.LabelSelectorAsSelector(selector); err != nil {
+		errs = append(errs, field.Invalid(path, parsed, "invalid label selector."))
 	}
 	return errs
 }
 
-var rulesPath = field.NewPath("rules")
-
-// validatePolicyRules checks that each rule is about resources or paths. Roles in a namespace have no paths.
-func validatePolicyRules(policy []rbacv1.PolicyRule, namespaced bool) (errs field.ErrorList) {
-	for n := range policy {
-		rule, path := &policy[n], rulesPath.Index(n)
+// checkPolicy checks that each rule has verbs, and is about resources or paths. Roles in a namespace have no paths.
+func checkPolicy(policy []rbacv1.PolicyRule, namespaced bool) field.ErrorList {
+	return rules.Each(policy, field.NewPath("rules"), func(rule *rbacv1.PolicyRule, path *field.Path) field.ErrorList {
+		var errs field.ErrorList
+		if len(rule.Verbs) == 0 {
+			errs = append(errs, resource.Missing(path.Child("verbs")))
+		}
 		if urls := rule.NonResourceURLs; len(urls) > 0 {
 			path := path.Child("nonResourceURLs")
 			if namespaced {
@@ -112,7 +89,7 @@ func validatePolicyRules(policy []rbacv1.PolicyRule, namespaced bool) (errs fiel
 			if len(rule.APIGroups) > 0 || len(rule.Resources) > 0 || len(rule.ResourceNames) > 0 {
 				errs = append(errs, field.Invalid(path, urls, "rules cannot apply to both regular resources and non-resource URLs"))
 			}
-			continue
+			return errs
 		}
 		if len(rule.APIGroups) == 0 {
 			errs = append(errs, field.Required(path.Child("apiGroups"), "resource rules must supply at least one api group"))
@@ -120,17 +97,6 @@ func validatePolicyRules(policy []rbacv1.PolicyRule, namespaced bool) (errs fiel
 		if len(rule.Resources) == 0 {
 			errs = append(errs, field.Required(path.Child("resources"), "resource rules must supply at least one resource"))
 		}
-	}
-	return errs
-}
-
-// requireVerbs checks that each rule has verbs. kube-apiserver checks what its types declare to be required after
-// everything else (KEP-5073).
-func requireVerbs(policy []rbacv1.PolicyRule) (errs field.ErrorList) {
-	for n := range policy {
-		if len(policy[n].Verbs) == 0 {
-			errs = append(errs, field.Required(rulesPath.Index(n).Child("verbs"), ""))
-		}
-	}
-	return errs
+		return errs
+	})
 }

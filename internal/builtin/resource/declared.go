@@ -12,6 +12,11 @@ import (
 // errors of those after all others, and in other words. Errors are marked as such by MarkCoveredByDeclarative, a method
 // of apimachinery.
 
+// Missing returns the error of a required field whose rule is declared.
+func Missing(path *field.Path) *field.Error {
+	return field.Required(path, "").MarkCoveredByDeclarative()
+}
+
 // CheckConstant returns an error if a field has changed whose rule is declared. It does not show the value.
 func CheckConstant(path *field.Path, value, old any) field.ErrorList {
 	if apiequality.Semantic.DeepEqual(value, old) {

@@ -166,6 +166,11 @@ func (d *Definition) VerbList() []string {
 	return d.Verbs
 }
 
+// HasVerbs reports whether the resource has all of some verbs.
+func (d *Definition) HasVerbs(verbs ...string) bool {
+	return !slices.ContainsFunc(verbs, func(verb string) bool { return !slices.Contains(d.VerbList(), verb) })
+}
+
 // Subresource returns a subresource, or nil if there is none of that name.
 func (d *Definition) Subresource(name string) *Subresource {
 	for n := range d.Subresources {

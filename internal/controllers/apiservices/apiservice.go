@@ -1,7 +1,6 @@
 package apiservices
 
 import (
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
@@ -62,21 +61,4 @@ func (r *Registrar) wanted(version schema.GroupVersion) *apiregistrationv1.APISe
 			VersionPriority:      versionPriority,
 		},
 	}
-}
-
-// equalSpecs compares specs after defaulting: the host cluster sets a missing port of a Service.
-func equalSpecs(found, wanted *apiregistrationv1.APIServiceSpec) bool {
-	return equality.Semantic.DeepEqual(withPort(found), withPort(wanted))
-}
-
-// defaultPort is the aggregator's default of a missing port.
-const defaultPort int32 = 443
-
-func withPort(spec *apiregistrationv1.APIServiceSpec) *apiregistrationv1.APIServiceSpec {
-	if spec.Service == nil || spec.Service.Port != nil {
-		return spec
-	}
-	defaulted, port := spec.DeepCopy(), defaultPort
-	defaulted.Service.Port = &port
-	return defaulted
 }

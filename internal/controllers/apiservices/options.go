@@ -51,6 +51,9 @@ func (o *Options) Validate() (errs []error) {
 	return errs
 }
 
+// defaultPort is the aggregator's default of a missing port.
+const defaultPort = 443
+
 // reference returns the Service in the form of an APIService.
 func (o *Options) reference() (apiregistrationv1.ServiceReference, error) {
 	name, port, hasPort := strings.Cut(o.Service, ":")
@@ -60,16 +63,14 @@ func (o *Options) reference() (apiregistrationv1.ServiceReference, error) {
 	if len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1035Label(name)) > 0 {
 		return apiregistrationv1.ServiceReference{}, wrong
 	}
-	reference := apiregistrationv1.ServiceReference{Namespace: namespace, Name: name}
+	number := uint64(defaultPort)
 	if hasPort {
-		number, err := strconv.ParseUint(port, 10, 16)
-		if err != nil || number == 0 {
+		var err error
+		if number, err = strconv.ParseUint(port, 10, 16); err != nil || number == 0 {
 			return apiregistrationv1.ServiceReference{}, wrong
 		}
-		port := int32(number)
-		reference.Port = &port
 	}
-	return reference, nil
+	return apiregistrationv1.ServiceReference{Namespace: namespace, Name: name, Port: new(int32(number))}, nil
 }
 
 // Connect sets Client and Service of a Config.

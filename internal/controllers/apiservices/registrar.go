@@ -3,27 +3,29 @@ package apiservices
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"k8s.io/kube-aggregator/pkg/apis/apiregistration/v1/helper"
 	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset"
 	"k8s.io/kube-aggregator/pkg/client/informers/externalversions"
 	listers "k8s.io/kube-aggregator/pkg/client/listers/apiregistration/v1"
+
+	"github.com/crd-server/crd-server/internal/workers"
 )
 
 // Config is what a Registrar needs. All fields must be set.
 type Config struct {
 	// Client is a client of the host cluster.
 	Client clientset.Interface
-	// Service gets the requests of the aggregator, in the host cluster.
+	// Service gets the requests of the aggregator, in the host cluster. It has a port, which the host would default.
 	Service apiregistrationv1.ServiceReference
 	// CABundle returns the authority, in PEM, of the certificate that is served under the name of the Service.
 	CABundle func() []byte
@@ -38,23 +40,13 @@ type Config struct {
 // Registrar reconciles the APIServices of a host cluster.
 type Registrar struct {
 	config Config
-	queue  workqueue.TypedRateLimitingInterface[string]
+	queue  workers.Queue[string]
 	lister listers.APIServiceLister
 }
 
-// The delays between retries. The host cluster may be unreachable for long.
-const (
-	firstRetry = 100 * time.Millisecond
-	lastRetry  = time.Minute
-)
-
 // NewRegistrar returns a registrar. It does nothing before Run.
 func NewRegistrar(config Config) *Registrar {
-	return &Registrar{
-		config: config,
-		queue: workqueue.NewTypedRateLimitingQueue(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry)),
-	}
+	return &Registrar{config: config, queue: workers.NewQueue[string]("apiservices", time.Minute)}
 }
 
 // Changed enqueues groups and versions that are served since now, or not any more. It does not wait.
@@ -85,12 +77,7 @@ func (r *Registrar) Run(ctx context.Context) error {
 		return err // the context has ended
 	}
 	r.Changed(r.config.Served()...)
-	go func() { // ends with the context
-		<-ctx.Done()
-		r.queue.ShutDown()
-	}()
-	for r.next(ctx) {
-	}
+	r.queue.Work(ctx, 1, "Failed to reconcile an APIService", r.sync)
 	return nil
 }
 
@@ -114,32 +101,9 @@ func (r *Registrar) enqueue(obj any) {
 	r.queue.Add(name)
 }
 
-// next reconciles one name. It reports false when the queue was shut down.
-func (r *Registrar) next(ctx context.Context) bool {
-	name, shutdown := r.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer r.queue.Done(name)
-	switch err := r.sync(ctx, name); {
-	case err == nil:
-		r.queue.Forget(name)
-	case ctx.Err() != nil:
-	default:
-		if !apierrors.IsConflict(err) { // a conflict only means that another replica was faster
-			klog.FromContext(ctx).Error(err, "Failed to reconcile an APIService", "apiService", name)
-		}
-		r.queue.AddRateLimited(name)
-	}
-	return true
-}
-
 // sync reconciles one APIService.
 func (r *Registrar) sync(ctx context.Context, name string) error {
-	version, ok := versionOf(name)
-	if !ok {
-		return nil
-	}
+	version := helper.APIServiceNameToGroupVersion(name)
 	found, err := r.lister.Get(name)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return err
@@ -178,7 +142,7 @@ func (r *Registrar) update(
 	ctx context.Context, found *apiregistrationv1.APIService, version schema.GroupVersion,
 ) error {
 	wanted := r.wanted(version)
-	if equalSpecs(&found.Spec, &wanted.Spec) {
+	if equality.Semantic.DeepEqual(found.Spec, wanted.Spec) {
 		return nil
 	}
 	changed := found.DeepCopy()
@@ -210,9 +174,3 @@ func (r *Registrar) remove(
 
 // nameOf returns the name that the APIService must have.
 func nameOf(version schema.GroupVersion) string { return version.Version + "." + version.Group }
-
-// versionOf is the reverse of nameOf. It reports false for other names.
-func versionOf(name string) (schema.GroupVersion, bool) {
-	version, group, ok := strings.Cut(name, ".")
-	return schema.GroupVersion{Group: group, Version: version}, ok && group != ""
-}

@@ -256,21 +256,3 @@ func TestFailedWritesAreRetried(t *testing.T) {
 	h.run(t, s)
 	h.eventually(t, tables)
 }
-
-func TestNames(t *testing.T) {
-	for name, wanted := range map[string]schema.GroupVersion{
-		"v1.shop.example.com":  tables,
-		"v1.light.example.com": lamps,
-		"v1.":                  {},
-		"v1":                   {},
-		"":                     {},
-	} {
-		version, ok := versionOf(name)
-		if ok != (wanted != schema.GroupVersion{}) || ok && version != wanted {
-			t.Errorf("%q is the name of %v, %t; not %v", name, version, ok, wanted)
-		}
-		if ok && nameOf(version) != name {
-			t.Errorf("the name of %v is %q, not %q", version, nameOf(version), name)
-		}
-	}
-}

@@ -100,7 +100,7 @@ func (r *run) collect(ctx context.Context, d *decision) error {
 
 // hasOwners reports whether an object still has the owners that a decision was based on.
 func (r *run) hasOwners(d *decision, m *crds.Metadata) bool {
-	place, _ := locate(r.config.Kinds, d.key)
+	place, _ := r.config.Kinds.locate(d.key)
 	return (&object{links: d.links}).refersTo(place.namespace, m.OwnerReferences)
 }
 
@@ -190,7 +190,7 @@ func (r *run) patch(ctx context.Context, key string, p patch) error {
 
 // target returns the endpoint of an object, and its name.
 func (r *run) target(key string) (metadata.ResourceInterface, string, error) {
-	place, _ := locate(r.config.Kinds, key)
+	place, _ := r.config.Kinds.locate(key)
 	served, ok := r.config.Kinds.AtFolder(place.folder)
 	if !ok {
 		return nil, "", errRetry

@@ -11,7 +11,6 @@ import (
 	core "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -21,16 +20,13 @@ import (
 // concurrency is the number of objects, and of references, that are worked on concurrently, as upstream.
 const concurrency = 20
 
-// Retries back off exponentially between these two.
-const (
-	firstRetry = 5 * time.Millisecond
-	lastRetry  = 5 * time.Minute
-)
+// lastRetry bounds the delay between retries.
+const lastRetry = 5 * time.Minute
 
 // Config configures a Collector.
 type Config struct {
 	Store *dynamicstorage.Store
-	Kinds Kinds
+	Kinds *Kinds
 	// Client is for requests to this server.
 	Client *rest.Config
 }
@@ -73,8 +69,9 @@ func (c *Collector) Run(ctx context.Context) {
 	r := c.newRun()
 	var working sync.WaitGroup
 	working.Go(func() { c.config.Store.Observe(ctx, r) })
-	working.Go(func() { work(ctx, r.objects, r.process) })
-	working.Go(func() { work(ctx, r.references, r.verify) })
+	const failed = "Collecting garbage failed, will retry"
+	working.Go(func() { r.objects.Work(ctx, concurrency, failed, r.process) })
+	working.Go(func() { r.references.Work(ctx, concurrency, failed, r.verify) })
 	for ctx.Err() == nil {
 		select {
 		case <-c.kindsChanged:
@@ -82,44 +79,18 @@ func (c *Collector) Run(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
-	r.objects.ShutDown()
-	r.references.ShutDown()
 	working.Wait()
 }
 
-type queue[T comparable] = workqueue.TypedRateLimitingInterface[T]
-
-func newQueue[T comparable](name string) queue[T] {
-	return workqueue.NewTypedRateLimitingQueueWithConfig(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[T](firstRetry, lastRetry),
-		workqueue.TypedRateLimitingQueueConfig[T]{Name: name},
-	)
-}
-
 // errRetry makes a worker retry later without logging an error.
-var errRetry = errors.New("changed meanwhile")
-
-// work processes items from the queue until it is shut down.
-func work[T comparable](ctx context.Context, q queue[T], do func(context.Context, T) error) {
-	workers.Run(q, concurrency, func(item T) {
-		switch err := do(ctx, item); {
-		case err == nil || ctx.Err() != nil:
-			q.Forget(item)
-		case errors.Is(err, errRetry):
-			q.AddRateLimited(item)
-		default:
-			workers.LogFailure(ctx, err, "Collecting garbage failed, will retry")
-			q.AddRateLimited(item)
-		}
-	})
-}
+var errRetry = workers.Waiting(errors.New("changed meanwhile"))
 
 // run is one run of a collector.
 type run struct {
 	*Collector
 	// objects has the keys of objects that are due, references those to verify.
-	objects    queue[string]
-	references queue[*reference]
+	objects    workers.Queue[string]
+	references workers.Queue[*reference]
 
 	// mu guards the fields below. It is not held during requests.
 	mu    sync.Mutex
@@ -133,8 +104,8 @@ type run struct {
 func (c *Collector) newRun() *run {
 	r := &run{
 		Collector:  c,
-		objects:    newQueue[string]("garbage_collector_objects"),
-		references: newQueue[*reference]("garbage_collector_references"),
+		objects:    workers.NewQueue[string]("garbage_collector_objects", lastRetry),
+		references: workers.NewQueue[*reference]("garbage_collector_references", lastRetry),
 	}
 	r.Reset()
 	return r

@@ -252,7 +252,7 @@ func TestChangedDependent(t *testing.T) {
 // TestMemory checks that the index keeps nothing of objects without owners, and little of others.
 func TestMemory(t *testing.T) {
 	const objects, limit = 20000, 400
-	x := newIndex(&ServedKinds{table: &crds.Table{}}, func(*object) {}, func(*reference) {})
+	x := newIndex(&Kinds{table: &crds.Table{}}, func(*object) {}, func(*reference) {})
 	before := heap()
 	for n := range objects {
 		x.put(fmt.Sprintf("group.example.com/widgets/some-namespace/some-name-%d", n), int64(n), &crds.Metadata{

@@ -44,7 +44,7 @@ type server struct {
 	testing.TB
 	store   *dynamicstorage.Store
 	table   *crds.Table
-	kinds   *ServedKinds
+	kinds   *Kinds
 	handler http.Handler
 	prefix  string
 	fences  atomic.Int64
@@ -68,7 +68,7 @@ func startServer(t testing.TB) *server {
 			s.undefined <- old.Name
 		}
 	})
-	s.kinds = NewServedKinds(s.table, nil)
+	s.kinds = NewKinds(s.table, nil)
 	converters, err := conversion.NewFactory(webhook.NewDefaultServiceResolver(),
 		webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, &rest.Config{}, noop.NewTracerProvider()))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // index has the objects that have owners or wait for the collector, and the references to their owners. It is not safe
 // for concurrent use.
 type index struct {
-	kinds Kinds
+	kinds *Kinds
 	// due is called for an object that has to be looked at, verify for a reference whose owner is not known.
 	due    func(*object)
 	verify func(*reference)
@@ -26,7 +26,7 @@ type index struct {
 	unserved map[*reference]struct{}
 }
 
-func newIndex(kinds Kinds, due func(*object), verify func(*reference)) *index {
+func newIndex(kinds *Kinds, due func(*object), verify func(*reference)) *index {
 	return &index{
 		kinds: kinds, due: due, verify: verify,
 		objects: map[string]*object{}, references: map[identity]*reference{}, owners: map[types.UID]*owner{},
@@ -69,7 +69,7 @@ func (x *index) put(key string, revision int64, m *crds.Metadata) {
 		x.forget(old)
 		old = nil
 	}
-	place, ok := locate(x.kinds, key)
+	place, ok := x.kinds.locate(key)
 	if !ok {
 		return
 	}

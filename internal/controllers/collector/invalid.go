@@ -56,7 +56,7 @@ func (r *run) involved(ref *reference) []corev1.ObjectReference {
 	defer r.mu.Unlock()
 	var all []corev1.ObjectReference
 	for dependent := range ref.dependents {
-		place, _ := locate(r.config.Kinds, dependent.key)
+		place, _ := r.config.Kinds.locate(dependent.key)
 		if served, ok := r.config.Kinds.AtFolder(place.folder); ok {
 			all = append(all, corev1.ObjectReference{
 				APIVersion: served.GroupVersion().String(), Kind: served.Kind,

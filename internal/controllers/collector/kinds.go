@@ -27,28 +27,16 @@ func (r *Resource) key(namespace, name string) string {
 	return r.Folder + "/" + name
 }
 
-// Kinds finds served resources. Its methods are called concurrently, and must be quick.
-type Kinds interface {
-	// OfKind returns the resource that serves a kind in a version.
-	OfKind(kind schema.GroupVersionKind) (Resource, bool)
-	// AtFolder returns the resource of the objects in a folder, in one of its versions.
-	AtFolder(folder string) (Resource, bool)
-	// FolderOf returns the folder of a key. It is empty if the collector ignores keys like this one.
-	FolderOf(key string) string
-}
-
-// ServedKinds are the kinds of a table of CRDs and of built-in resources.
-type ServedKinds struct {
+// Kinds finds served resources: those of a table of CRDs and built-in ones.
+type Kinds struct {
 	table   *crds.Table
 	kinds   map[schema.GroupVersionKind]Resource
 	folders map[string]Resource
 }
 
-var _ Kinds = &ServedKinds{}
-
-// NewServedKinds returns the kinds of a table and of built-in resources, and CustomResourceDefinition.
-func NewServedKinds(table *crds.Table, builtin []*resource.Definition) *ServedKinds {
-	k := &ServedKinds{table: table, kinds: map[schema.GroupVersionKind]Resource{}, folders: map[string]Resource{}}
+// NewKinds returns the kinds of a table and of built-in resources, and CustomResourceDefinition.
+func NewKinds(table *crds.Table, builtin []*resource.Definition) *Kinds {
+	k := &Kinds{table: table, kinds: map[schema.GroupVersionKind]Resource{}, folders: map[string]Resource{}}
 	definitions := Resource{
 		GroupVersionResource: schema.GroupVersionResource{Group: crds.GroupName, Version: "v1", Resource: crds.Plural},
 		Kind:                 "CustomResourceDefinition",
@@ -59,7 +47,7 @@ func NewServedKinds(table *crds.Table, builtin []*resource.Definition) *ServedKi
 	for _, definition := range builtin {
 		served := Resource{GroupVersionResource: definition.GroupVersionResource(), Kind: definition.Kind,
 			Namespaced: definition.Namespaced, Folder: definition.StorageFolder()}
-		if slices.Contains(definition.VerbList(), "get") {
+		if definition.HasVerbs("get") {
 			k.kinds[definition.GroupVersionKind()] = served
 		}
 		if _, known := k.folders[served.Folder]; !known && collectable(definition) {
@@ -72,13 +60,11 @@ func NewServedKinds(table *crds.Table, builtin []*resource.Definition) *ServedKi
 // collectable reports whether the objects of a built-in resource can be dependents. Events cannot: there are many, and
 // they expire.
 func collectable(d *resource.Definition) bool {
-	verbs := d.VerbList()
-	return !d.Expires && slices.Contains(verbs, "delete") && slices.Contains(verbs, "list") &&
-		slices.Contains(verbs, "watch")
+	return !d.Expires && d.HasVerbs("delete", "list", "watch")
 }
 
-// OfKind implements Kinds.
-func (k *ServedKinds) OfKind(kind schema.GroupVersionKind) (Resource, bool) {
+// OfKind returns the resource that serves a kind in a version.
+func (k *Kinds) OfKind(kind schema.GroupVersionKind) (Resource, bool) {
 	if served, ok := k.kinds[kind]; ok {
 		return served, true
 	}
@@ -94,8 +80,8 @@ func (k *ServedKinds) OfKind(kind schema.GroupVersionKind) (Resource, bool) {
 	return Resource{}, false
 }
 
-// AtFolder implements Kinds.
-func (k *ServedKinds) AtFolder(folder string) (Resource, bool) {
+// AtFolder returns the resource of the objects in a folder, in one of its versions.
+func (k *Kinds) AtFolder(folder string) (Resource, bool) {
 	if served, ok := k.folders[folder]; ok {
 		return served, true
 	}
@@ -120,9 +106,9 @@ func customResource(record *crds.Record, version string) Resource {
 	}
 }
 
-// FolderOf implements Kinds. Only groups have a dot, and the folder of a resource in a group is
-// "<group>/<plural>". It does not matter whether the CRD is known yet.
-func (k *ServedKinds) FolderOf(key string) string {
+// FolderOf returns the folder of a key. It is empty if the collector ignores keys like this one. Only groups have a
+// dot, and the folder of a resource in a group is "<group>/<plural>". It does not matter whether the CRD is known yet.
+func (k *Kinds) FolderOf(key string) string {
 	first, rest, _ := strings.Cut(key, "/")
 	if plural, _, ok := strings.Cut(rest, "/"); ok {
 		folder := key[:len(first)+1+len(plural)]
@@ -140,8 +126,8 @@ func (k *ServedKinds) FolderOf(key string) string {
 type location struct{ folder, namespace, name string }
 
 // locate splits a key; false if the collector ignores it.
-func locate(kinds Kinds, key string) (location, bool) {
-	folder := kinds.FolderOf(key)
+func (k *Kinds) locate(key string) (location, bool) {
+	folder := k.FolderOf(key)
 	if folder == "" {
 		return location{}, false
 	}

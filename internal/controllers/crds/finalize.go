@@ -78,13 +78,11 @@ func builtIn(record *crds.Record) bool {
 }
 
 func terminating(reason, message string) condition {
-	return condition{Type: apiextensionsv1.Terminating, Status: apiextensionsv1.ConditionTrue, Reason: reason,
-		Message: message}
+	return isTrue(apiextensionsv1.Terminating, reason, message)
 }
 
 func terminated(reason, message string) condition {
-	return condition{Type: apiextensionsv1.Terminating, Status: apiextensionsv1.ConditionFalse, Reason: reason,
-		Message: message}
+	return isFalse(apiextensionsv1.Terminating, reason, message)
 }
 
 func deletionFailed(err error) condition {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/workers"
@@ -16,11 +15,8 @@ import (
 // finalizations is the number of CRDs that are finalized concurrently, as upstream.
 const finalizations = 5
 
-// Retries back off exponentially between these two.
-const (
-	firstRetry = 50 * time.Millisecond
-	lastRetry  = 5 * time.Second
-)
+// lastRetry bounds the delay between retries.
+const lastRetry = 5 * time.Second
 
 // reconcileDelay is how long the queue waits before it reconciles a changed CRD. The replica that writes a CRD
 // reconciles it before it responds; the queue is for the case that it failed in between. Without the delay the two
@@ -32,12 +28,10 @@ type Lifecycle struct {
 	*Reconciler
 	deleteInstances DeleteInstances
 
-	conditions, deletions queue
+	conditions, deletions workers.Queue[string]
 	// remaining maps the name of a deleted CRD to the time.Time since which custom resources of it have remained.
 	remaining sync.Map
 }
-
-type queue = workqueue.TypedRateLimitingInterface[string]
 
 // DeleteInstances deletes the custom resources of a CRD that is being deleted, without admission and respecting
 // finalizers. It returns how many remain, read from a state no older than the call. If it cannot list them, the error
@@ -49,17 +43,11 @@ type DeleteInstances func(ctx context.Context, record *crds.Record) (remaining i
 func NewLifecycle(reconciler *Reconciler, deleteInstances DeleteInstances) *Lifecycle {
 	l := &Lifecycle{
 		Reconciler: reconciler, deleteInstances: deleteInstances,
-		conditions: newQueue("crd_conditions"), deletions: newQueue("crd_finalizer"),
+		conditions: workers.NewQueue[string]("crd_conditions", lastRetry),
+		deletions:  workers.NewQueue[string]("crd_finalizer", lastRetry),
 	}
 	l.config.Table.OnChange(l.changed)
 	return l
-}
-
-func newQueue(name string) queue {
-	return workqueue.NewTypedRateLimitingQueueWithConfig(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
-		workqueue.TypedRateLimitingQueueConfig[string]{Name: name},
-	)
 }
 
 // Run runs the workers until ctx is done, and returns when all of them have stopped.
@@ -72,32 +60,14 @@ func (l *Lifecycle) Run(ctx context.Context) {
 		return
 	}
 	var working sync.WaitGroup
-	working.Go(func() { work(ctx, l.conditions, 1, l.reconcileQueued) })
-	working.Go(func() { work(ctx, l.deletions, finalizations, l.finalize) })
-	<-ctx.Done()
-	l.conditions.ShutDown()
-	l.deletions.ShutDown()
+	const failed = "Reconciling a CustomResourceDefinition failed, will retry"
+	working.Go(func() { l.conditions.Work(ctx, 1, failed, l.reconcileQueued) })
+	working.Go(func() { l.deletions.Work(ctx, finalizations, failed, l.finalize) })
 	working.Wait()
 }
 
 // errRetry makes a worker retry later without logging an error.
-var errRetry = errors.New("not finished")
-
-// work processes names from the queue until it is shut down, up to limit at a time.
-func work(ctx context.Context, q queue, limit int, do func(ctx context.Context, name string) error) {
-	workers.Run(q, limit, func(name string) {
-		err := do(ctx, name)
-		switch {
-		case err == nil, ctx.Err() != nil:
-			q.Forget(name)
-		default:
-			if !errors.Is(err, errRetry) {
-				workers.LogFailure(ctx, err, "Reconciling a CustomResourceDefinition failed, will retry", "name", name)
-			}
-			q.AddRateLimited(name)
-		}
-	})
-}
+var errRetry = workers.Waiting(errors.New("not finished"))
 
 func (l *Lifecycle) reconcileQueued(ctx context.Context, name string) error {
 	if record, ok := l.config.Table.Get(name); !ok || !needsReconcile(record) {

@@ -40,12 +40,8 @@ func nonStructural(crd *apiextensions.CustomResourceDefinition) *condition {
 	// The library returns them in map order. The message must be the same every time.
 	// See docs/upstream.md, "Structural errors have no order".
 	slices.SortStableFunc(errs, func(a, b *field.Error) int { return strings.Compare(a.Error(), b.Error()) })
-	return &condition{
-		Type:    apiextensionsv1.NonStructuralSchema,
-		Status:  apiextensionsv1.ConditionTrue,
-		Reason:  "Violations",
-		Message: errs.ToAggregate().Error(),
-	}
+	violations := isTrue(apiextensionsv1.NonStructuralSchema, "Violations", errs.ToAggregate().Error())
+	return &violations
 }
 
 func structural(crd *apiextensions.CustomResourceDefinition, version string) (*structuralschema.Structural, error) {

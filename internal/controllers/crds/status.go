@@ -12,7 +12,18 @@ import (
 	"k8s.io/apiserver/pkg/util/webhook"
 )
 
-type condition = apiextensionsv1.CustomResourceDefinitionCondition
+type (
+	condition     = apiextensionsv1.CustomResourceDefinitionCondition
+	conditionType = apiextensionsv1.CustomResourceDefinitionConditionType
+)
+
+func isTrue(kind conditionType, reason, message string) condition {
+	return condition{Type: kind, Status: apiextensionsv1.ConditionTrue, Reason: reason, Message: message}
+}
+
+func isFalse(kind conditionType, reason, message string) condition {
+	return condition{Type: kind, Status: apiextensionsv1.ConditionFalse, Reason: reason, Message: message}
+}
 
 // state is everything that the status of a CRD depends on.
 type state struct {
@@ -38,7 +49,9 @@ func (s state) status(now time.Time) *apiextensionsv1.CustomResourceDefinitionSt
 	if violations := s.violations(); violations != nil {
 		setCondition(status, *violations, now)
 	} else {
-		removeCondition(status, apiextensionsv1.NonStructuralSchema)
+		status.Conditions = slices.DeleteFunc(status.Conditions, func(c condition) bool {
+			return c.Type == apiextensionsv1.NonStructuralSchema
+		})
 	}
 	if approval := approved(s.whole); approval != nil {
 		setCondition(status, *approval, now)
@@ -56,19 +69,9 @@ func (s state) violations() *condition {
 
 func namesAccepted(conflict *conflict) condition {
 	if conflict != nil {
-		return condition{
-			Type:    apiextensionsv1.NamesAccepted,
-			Status:  apiextensionsv1.ConditionFalse,
-			Reason:  conflict.reason,
-			Message: conflict.message,
-		}
+		return isFalse(apiextensionsv1.NamesAccepted, conflict.reason, conflict.message)
 	}
-	return condition{
-		Type:    apiextensionsv1.NamesAccepted,
-		Status:  apiextensionsv1.ConditionTrue,
-		Reason:  "NoConflicts",
-		Message: "no conflicts found",
-	}
+	return isTrue(apiextensionsv1.NamesAccepted, "NoConflicts", "no conflicts found")
 }
 
 // established returns the condition Established. It becomes true when the names are accepted, and then stays true.
@@ -76,21 +79,16 @@ func established(
 	crd *apiextensionsv1.CustomResourceDefinition, namesAccepted apiextensionsv1.ConditionStatus,
 ) condition {
 	old := apihelpers.FindCRDCondition(crd, apiextensionsv1.Established)
-	c := condition{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionFalse}
+	accepted := namesAccepted == apiextensionsv1.ConditionTrue
 	switch {
-	case old != nil && old.Status == apiextensionsv1.ConditionTrue:
+	case old != nil && (old.Status == apiextensionsv1.ConditionTrue || !accepted):
 		return *old
-	case namesAccepted == apiextensionsv1.ConditionTrue && !validCABundle(crd.Spec.Conversion):
-		c.Reason, c.Message = "InvalidCABundle", "The conversion webhook CABundle is invalid"
-	case namesAccepted == apiextensionsv1.ConditionTrue:
-		c.Status = apiextensionsv1.ConditionTrue
-		c.Reason, c.Message = "InitialNamesAccepted", "the initial names have been accepted"
-	case old != nil:
-		return *old
-	default:
-		c.Reason, c.Message = "NotAccepted", "not all names are accepted"
+	case !accepted:
+		return isFalse(apiextensionsv1.Established, "NotAccepted", "not all names are accepted")
+	case !validCABundle(crd.Spec.Conversion):
+		return isFalse(apiextensionsv1.Established, "InvalidCABundle", "The conversion webhook CABundle is invalid")
 	}
-	return c
+	return isTrue(apiextensionsv1.Established, "InitialNamesAccepted", "the initial names have been accepted")
 }
 
 func validCABundle(conversion *apiextensionsv1.CustomResourceConversion) bool {
@@ -115,10 +113,4 @@ func setCondition(status *apiextensionsv1.CustomResourceDefinitionStatus, c cond
 	}
 	c.LastTransitionTime = metav1.NewTime(now)
 	status.Conditions = append(status.Conditions, c)
-}
-
-func removeCondition(
-	status *apiextensionsv1.CustomResourceDefinitionStatus, kind apiextensionsv1.CustomResourceDefinitionConditionType,
-) {
-	status.Conditions = slices.DeleteFunc(status.Conditions, func(c condition) bool { return c.Type == kind })
 }

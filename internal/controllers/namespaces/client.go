@@ -2,13 +2,12 @@ package namespaces
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 )
 
@@ -22,48 +21,10 @@ const metadataOnly = "application/json;as=PartialObjectMetadataList;g=meta.k8s.i
 // inBackground are the options of deletions. The collector must not add finalizers: all objects go anyway.
 var inBackground = []byte(`{"propagationPolicy":"Background"}`)
 
-// client is a client of this server.
-type client struct{ rest *rest.RESTClient }
-
-func newClient(config *rest.Config) (client, error) {
-	scheme := runtime.NewScheme()
-	scheme.AddKnownTypes(corev1.SchemeGroupVersion, &corev1.Namespace{})
-	metav1.AddToGroupVersion(scheme, corev1.SchemeGroupVersion)
-	if err := metav1.AddMetaToScheme(scheme); err != nil {
-		return client{}, err
-	}
-	config = rest.CopyConfig(config)
-	config.GroupVersion, config.APIPath = &corev1.SchemeGroupVersion, "/api"
-	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	c, err := rest.RESTClientFor(config)
-	return client{c}, err
-}
-
-func (c client) get(ctx context.Context, name string) (*corev1.Namespace, error) {
-	namespace := &corev1.Namespace{}
-	return namespace, c.rest.Get().Resource(plural).Name(name).Do(ctx).Into(namespace)
-}
-
-func (c client) create(ctx context.Context, name string) error {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	return c.rest.Post().Resource(plural).Body(namespace).Do(ctx).Error()
-}
-
-// update replaces a subresource of a namespace, and then namespace by the result.
-func (c client) update(ctx context.Context, namespace *corev1.Namespace, subresource string) error {
-	updated := &corev1.Namespace{}
-	request := c.rest.Put().Resource(plural).Name(namespace.Name).SubResource(subresource).Body(namespace)
-	err := request.Do(ctx).Into(updated)
-	if err == nil {
-		*namespace = *updated
-	}
-	return err
-}
-
 // deleteAll deletes all objects that a resource has in a namespace.
-func (c client) deleteAll(ctx context.Context, gvr schema.GroupVersionResource, namespace string) error {
+func (d *deleter) deleteAll(ctx context.Context, gvr schema.GroupVersionResource, namespace string) error {
 	return eachPage(func(next string) (*metav1.PartialObjectMetadataList, error) {
-		request := collection(c.rest.Delete(), gvr, namespace, next)
+		request := collection(d.rest.Delete(), gvr, namespace, next)
 		return page(ctx, request.SetHeader("Content-Type", runtime.ContentTypeJSON).Body(inBackground))
 	})
 }
@@ -78,10 +39,10 @@ type remains struct {
 }
 
 // count counts the objects that a resource has in a namespace.
-func (c client) count(ctx context.Context, gvr schema.GroupVersionResource, namespace string) (remains, error) {
+func (d *deleter) count(ctx context.Context, gvr schema.GroupVersionResource, namespace string) (remains, error) {
 	left := remains{finalizers: map[string]int{}}
 	err := eachPage(func(next string) (*metav1.PartialObjectMetadataList, error) {
-		list, err := page(ctx, collection(c.rest.Get(), gvr, namespace, next))
+		list, err := page(ctx, collection(d.rest.Get(), gvr, namespace, next))
 		left.objects += len(list.Items)
 		for n := range list.Items {
 			item := &list.Items[n]
@@ -110,7 +71,15 @@ func eachPage(get func(next string) (*metav1.PartialObjectMetadataList, error)) 
 
 func page(ctx context.Context, request *rest.Request) (*metav1.PartialObjectMetadataList, error) {
 	list := &metav1.PartialObjectMetadataList{}
-	return list, request.SetHeader("Accept", metadataOnly).Do(ctx).Into(list)
+	result := request.SetHeader("Accept", metadataOnly).Do(ctx)
+	if err := result.Error(); err != nil { // unlike Raw's it is the Status in the body
+		return list, err
+	}
+	body, err := result.Raw()
+	if err != nil {
+		return list, err
+	}
+	return list, json.Unmarshal(body, list)
 }
 
 // collection completes a request for a page of the objects of a resource in a namespace.

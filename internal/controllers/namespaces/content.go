@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/semaphore"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/workers"
@@ -18,7 +19,7 @@ const maxParallel = 16
 
 // deleter deletes the content of namespaces.
 type deleter struct {
-	client    client
+	rest      rest.Interface // of this server, for the objects of all resources
 	resources func() []Resource
 	slots     *semaphore.Weighted
 }
@@ -62,13 +63,13 @@ func (d *deleter) deleteObjects(ctx context.Context, r Resource, namespace strin
 	if has, err := r.Objects.HasBelow(ctx, namespace+"/"); err != nil || !has {
 		return left, err
 	}
-	if err := d.client.deleteAll(ctx, r.GroupVersionResource, namespace); err != nil {
+	if err := d.deleteAll(ctx, r.GroupVersionResource, namespace); err != nil {
 		return left, ignoreNotServed(err)
 	}
 	if has, err := r.Objects.HasBelow(ctx, namespace+"/"); err != nil || !has {
 		return left, err
 	}
-	left, err = d.client.count(ctx, r.GroupVersionResource, namespace)
+	left, err = d.count(ctx, r.GroupVersionResource, namespace)
 	if err == nil && left.objects > 0 && len(left.finalizers) == 0 && !left.graceful {
 		err = workers.Waiting(fmt.Errorf("unexpected items still remain in namespace: %s for gvr: %v",
 			namespace, r.GroupVersionResource))

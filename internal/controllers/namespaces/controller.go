@@ -11,9 +11,10 @@ import (
 	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	core "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
-	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/workers"
@@ -22,9 +23,6 @@ import (
 const (
 	// concurrency is the number of namespaces that are deleted concurrently, as upstream.
 	concurrency = 10
-	// firstRetry and lastRetry bound the exponential delay after failures, as upstream.
-	firstRetry = 5 * time.Millisecond
-	lastRetry  = time.Minute
 	// remainingRetry is how long objects may remain before the controller tries again and renews the conditions, as
 	// upstream. It tries again at once when the last object is gone.
 	remainingRetry = 8 * time.Second
@@ -45,38 +43,35 @@ type Config struct {
 // One replica runs it at a time, but several do no harm.
 type Controller struct {
 	namespaces *dynamicstorage.Resource
-	client     client
+	client     core.NamespaceInterface
 	deleter    *deleter
 	retry      time.Duration // remainingRetry, except in tests
 }
 
 // NewController returns a controller. It does nothing before Run.
 func NewController(config Config) (*Controller, error) {
-	c, err := newClient(config.Client)
+	c, err := core.NewForConfig(config.Client)
 	if err != nil {
 		return nil, fmt.Errorf("client of the namespace controller: %w", err)
 	}
 	return &Controller{
 		namespaces: config.Namespaces,
-		client:     c,
-		deleter:    &deleter{client: c, resources: config.Resources, slots: semaphore.NewWeighted(maxParallel)},
-		retry:      remainingRetry,
+		client:     c.Namespaces(),
+		deleter: &deleter{
+			rest: c.RESTClient(), resources: config.Resources, slots: semaphore.NewWeighted(maxParallel),
+		},
+		retry: remainingRetry,
 	}, nil
 }
 
 // Run works until ctx is done, and returns when all goroutines of the controller have ended. It may be called again.
 func (c *Controller) Run(ctx context.Context) {
-	r := &run{Controller: c, queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
-		workqueue.TypedRateLimitingQueueConfig[string]{Name: "namespace"},
-	)}
+	r := &run{Controller: c, queue: workers.NewQueue[string]("namespace", time.Minute)}
 	var running sync.WaitGroup
 	running.Go(func() {
 		c.namespaces.Follow(ctx, dynamicstorage.Follower{Begin: r.queueSystem, Changed: r.changed})
 	})
-	running.Go(func() { workers.Run(r.queue, concurrency, func(name string) { r.process(ctx, name) }) })
-	<-ctx.Done()
-	r.queue.ShutDown()
+	r.queue.Work(ctx, concurrency, "Reconciling a namespace failed, will retry", r.process)
 	running.Wait()
 	r.waiting.Wait()
 }
@@ -84,7 +79,7 @@ func (c *Controller) Run(ctx context.Context) {
 // run is one run of a controller.
 type run struct {
 	*Controller
-	queue workqueue.TypedRateLimitingInterface[string]
+	queue workers.Queue[string]
 	// waiting are the goroutines of wait, which end with the context of the run. Only process starts them.
 	waiting sync.WaitGroup
 	// waits has the names of the namespaces that they wait for.
@@ -110,20 +105,13 @@ func (r *run) changed(event *dynamicstorage.Event) {
 	}
 }
 
-// process processes one name of the queue.
-func (r *run) process(ctx context.Context, name string) {
+// process syncs a namespace, and waits for what is left in it.
+func (r *run) process(ctx context.Context, name string) error {
 	left, err := r.sync(ctx, name)
-	switch {
-	case ctx.Err() != nil:
-	case err != nil:
-		workers.LogFailure(ctx, err, "Reconciling a namespace failed, will retry", "namespace", name)
-		r.queue.AddRateLimited(name)
-	default:
-		r.queue.Forget(name)
-		if len(left) > 0 {
-			r.wait(ctx, name, left)
-		}
+	if err == nil && len(left) > 0 {
+		r.wait(ctx, name, left)
 	}
+	return err
 }
 
 // wait queues a namespace again when resources have no objects in it any more, or after a while.
@@ -147,7 +135,7 @@ func (r *run) wait(ctx context.Context, name string, resources []*dynamicstorage
 // sync deletes the content of a namespace that is being deleted, writes the conditions, and removes the finalizer if
 // nothing is left. It returns the resources that have objects left.
 func (c *Controller) sync(ctx context.Context, name string) ([]*dynamicstorage.Resource, error) {
-	namespace, err := c.client.get(ctx, name)
+	namespace, err := c.client.Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, c.recreate(ctx, name)
@@ -160,13 +148,13 @@ func (c *Controller) sync(ctx context.Context, name string) ([]*dynamicstorage.R
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
-	err = c.update(ctx, namespace, "status", func(namespace *corev1.Namespace) bool {
+	err = c.update(ctx, namespace, c.client.UpdateStatus, func(namespace *corev1.Namespace) bool {
 		return setConditions(&namespace.Status, found.conditions())
 	})
 	if err := errors.Join(append(found.errs, err)...); err != nil || len(left) > 0 {
 		return left, err
 	}
-	return nil, c.update(ctx, namespace, "finalize", func(namespace *corev1.Namespace) bool {
+	return nil, c.update(ctx, namespace, c.client.Finalize, func(namespace *corev1.Namespace) bool {
 		before := len(namespace.Spec.Finalizers)
 		namespace.Spec.Finalizers = slices.DeleteFunc(namespace.Spec.Finalizers, func(f corev1.FinalizerName) bool {
 			return f == corev1.FinalizerKubernetes
@@ -175,20 +163,26 @@ func (c *Controller) sync(ctx context.Context, name string) ([]*dynamicstorage.R
 	})
 }
 
+// put replaces a subresource of a namespace.
+type put func(context.Context, *corev1.Namespace, metav1.UpdateOptions) (*corev1.Namespace, error)
+
 // update changes a subresource of a namespace, unless it was deleted meanwhile or change returns false. The first
-// attempt changes namespace, later ones the present namespace.
+// attempt changes namespace, later ones the present namespace. In the end namespace is as it was stored.
 func (c *Controller) update(
-	ctx context.Context, namespace *corev1.Namespace, subresource string, change func(*corev1.Namespace) bool,
+	ctx context.Context, namespace *corev1.Namespace, put put, change func(*corev1.Namespace) bool,
 ) error {
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		if !change(namespace) {
 			return nil
 		}
-		err := c.client.update(ctx, namespace, subresource)
+		updated, err := put(ctx, namespace, metav1.UpdateOptions{})
+		if err == nil {
+			*namespace = *updated
+		}
 		if !apierrors.IsConflict(err) {
 			return err
 		}
-		present, failed := c.client.get(ctx, namespace.Name)
+		present, failed := c.client.Get(ctx, namespace.Name, metav1.GetOptions{})
 		switch {
 		case failed != nil:
 			return failed

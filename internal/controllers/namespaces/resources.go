@@ -23,7 +23,7 @@ type Resource struct {
 func Resources(store *dynamicstorage.Store, table *crds.Table, definitions []*resource.Definition) []Resource {
 	var found []Resource
 	for _, d := range definitions {
-		if d.Namespaced && hasVerbs(d) {
+		if d.Namespaced && d.HasVerbs("list", "deletecollection") { // a collection of it can be deleted
 			found = append(found, Resource{d.GroupVersionResource(), store.ResourceAt(d.StorageFolder())})
 		}
 	}
@@ -48,10 +48,4 @@ func preferredVersion(record *crds.Record) string {
 		return ""
 	}
 	return slices.MaxFunc(served, version.CompareKubeAwareVersionStrings)
-}
-
-// hasVerbs reports whether a collection of the built-in resource can be listed and deleted.
-func hasVerbs(d *resource.Definition) bool {
-	verbs := d.VerbList()
-	return slices.Contains(verbs, "list") && slices.Contains(verbs, "deletecollection")
 }

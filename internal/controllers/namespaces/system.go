@@ -31,7 +31,8 @@ func (c *Controller) recreate(ctx context.Context, name string) error {
 	if !slices.Contains(systemNamespaces, name) {
 		return nil
 	}
-	if err := c.client.create(ctx, name); !apierrors.IsAlreadyExists(err) {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	if _, err := c.client.Create(ctx, namespace, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	return nil

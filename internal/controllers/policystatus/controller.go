@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,7 +20,6 @@ import (
 	client "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
-	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/workers"
@@ -57,31 +57,15 @@ func New(stored *dynamicstorage.Resource, config *rest.Config) (*Controller, err
 
 // Run works until ctx is done, and returns when all goroutines of the controller have ended. It may be called again.
 func (c *Controller) Run(ctx context.Context) {
-	queue := workqueue.NewTypedRateLimitingQueueWithConfig(
-		workqueue.DefaultTypedControllerRateLimiter[string](),
-		workqueue.TypedRateLimitingQueueConfig[string]{Name: "validatingadmissionpolicy_status"},
-	)
+	queue := workers.NewQueue[string]("validatingadmissionpolicy_status", time.Minute)
 	var working sync.WaitGroup
-	working.Go(func() {
-		workers.Run(queue, 1, func(name string) { c.process(ctx, queue, name) })
-	})
+	working.Go(func() { queue.Work(ctx, 1, "Checking the types of a policy failed, will retry", c.reconcile) })
 	c.stored.Follow(ctx, dynamicstorage.Follower{Changed: func(event *dynamicstorage.Event) {
 		if event.Entry != nil {
 			queue.Add(event.Entry.Key)
 		}
 	}})
-	queue.ShutDown()
 	working.Wait()
-}
-
-// process reconciles a policy from the queue, and decides whether it comes back.
-func (c *Controller) process(ctx context.Context, queue workqueue.TypedRateLimitingInterface[string], name string) {
-	if err := c.reconcile(ctx, name); err == nil || ctx.Err() != nil {
-		queue.Forget(name)
-	} else {
-		workers.LogFailure(ctx, err, "Checking the types of a policy failed, will retry", "policy", name)
-		queue.AddRateLimited(name)
-	}
 }
 
 // reconcile checks a policy whose status is of an older generation.

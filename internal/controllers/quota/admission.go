@@ -4,16 +4,19 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"slices"
 
 	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
 	resourcequotaapi "k8s.io/apiserver/pkg/admission/plugin/resourcequota/apis/resourcequota"
 	quotav1 "k8s.io/apiserver/pkg/quota/v1"
+	core "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/crd-server/crd-server/internal/controllers/quota/evaluators"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -25,9 +28,8 @@ const locks = 64
 // Admission is the admission plugin ResourceQuota. It runs after all other validating admission, for writes of objects
 // in namespaces.
 type Admission struct {
-	config Config
 	quotas store
-	client client
+	client core.ResourceQuotasGetter
 	// limited is what no object may use unless a quota limits it.
 	limited []resourcequotaapi.LimitedResource
 	// locked has a lock for the namespaces of each hash: writes in one namespace would only make each other's update of
@@ -36,8 +38,8 @@ type Admission struct {
 	seed   maphash.Seed
 }
 
-func newAdmission(config Config, quotas store, c client) *Admission {
-	a := &Admission{config: config, quotas: quotas, client: c, seed: maphash.MakeSeed()}
+func newAdmission(config Config, quotas store, c core.ResourceQuotasGetter) *Admission {
+	a := &Admission{quotas: quotas, client: c, seed: maphash.MakeSeed()}
 	if config.Limited != nil {
 		a.limited = config.Limited.LimitedResources
 	}
@@ -66,8 +68,7 @@ func (a *Admission) Reserve(ctx context.Context, namespace string, attributes fu
 		return nil
 	}
 	r := reservation{Admission: a, attributes: attributes()}
-	read := objects{ctx: ctx, store: a.config.Store, set: a.config.Set}
-	if r.evaluator = evaluators.For(r.attributes.GetResource().GroupResource(), read); r.evaluator == nil {
+	if r.evaluator = evaluators.For(r.attributes.GetResource().GroupResource()); r.evaluator == nil {
 		return nil
 	}
 	// No quota that the cache has counts the object. This is the usual case, and needs no newer state.
@@ -99,7 +100,7 @@ func (r *reservation) run(ctx context.Context, namespace string) error {
 			return internalError(err)
 		}
 		if failed != nil {
-			quotas = only(quotas, failed)
+			quotas = slices.DeleteFunc(quotas, func(q corev1.ResourceQuota) bool { return !failed.Has(q.Name) })
 		}
 		after, err := r.check(quotas)
 		if err != nil || r.attributes.IsDryRun() {
@@ -107,7 +108,8 @@ func (r *reservation) run(ctx context.Context, namespace string) error {
 		}
 		failed = sets.New[string]()
 		for _, quota := range changed(quotas, after) {
-			switch err := r.client.updateStatus(ctx, quota); {
+			_, err := r.client.ResourceQuotas(namespace).UpdateStatus(ctx, quota, metav1.UpdateOptions{})
+			switch {
 			case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 				failed.Insert(quota.Name)
 			case err != nil:
@@ -123,16 +125,6 @@ func (r *reservation) run(ctx context.Context, namespace string) error {
 // check returns the quotas with the usage that they have with the object, or the error that answers the request.
 func (r *reservation) check(quotas []corev1.ResourceQuota) ([]corev1.ResourceQuota, error) {
 	return resourcequota.CheckRequest(quotas, r.attributes, r.evaluator, r.limited)
-}
-
-// only returns the quotas with one of the names.
-func only(quotas []corev1.ResourceQuota, names sets.Set[string]) (found []corev1.ResourceQuota) {
-	for n := range quotas {
-		if names.Has(quotas[n].Name) {
-			found = append(found, quotas[n])
-		}
-	}
-	return found
 }
 
 // changed returns the quotas of after whose usage differs from that in before.

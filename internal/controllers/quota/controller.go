@@ -8,12 +8,10 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota/apis/resourcequota"
 	core "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/builtin"
@@ -25,9 +23,6 @@ import (
 const (
 	// concurrency is the number of quotas that are counted concurrently, as upstream.
 	concurrency = 5
-	// firstRetry and lastRetry bound the exponential delay after failures, as upstream.
-	firstRetry = 5 * time.Millisecond
-	lastRetry  = time.Minute
 	// collect is how long changes of objects wait for others, so that many cause few updates.
 	collect = 50 * time.Millisecond
 	// settle is how long a quota must be unchanged until reservations are taken back whose objects were not stored. A
@@ -60,7 +55,7 @@ func New(config Config) (*Admission, *Controller, error) {
 	}
 	quotas := store{entries: config.Store.ResourceAt(d.StorageFolder()), codec: config.Set.Codec(d)}
 	c := &Controller{
-		store: config.Store, names: newNames(config.Table, config.Set), quotas: quotas, client: client{requests},
+		store: config.Store, names: newNames(config.Table, config.Set), quotas: quotas, client: requests,
 		kindsChanged: make(chan struct{}, 1), settle: settle,
 	}
 	config.Table.OnChange(func(old, record *crds.Record) {
@@ -76,7 +71,9 @@ type Controller struct {
 	store  *dynamicstorage.Store
 	names  names
 	quotas store
-	client client
+	// client writes quotas through the server's own handler, so that their status has an owner in the managed fields, as
+	// upstream.
+	client core.ResourceQuotasGetter
 	// kindsChanged says that a kind is served that was not before.
 	kindsChanged chan struct{}
 	settle       time.Duration // settle, except in tests
@@ -95,7 +92,7 @@ func (c *Controller) Run(ctx context.Context) {
 	r := c.newRun()
 	var running sync.WaitGroup
 	running.Go(func() { c.quotas.entries.Follow(ctx, dynamicstorage.Follower{Changed: r.quotaChanged}) })
-	running.Go(func() { workers.Run(r.queue, concurrency, func(key string) { r.process(ctx, key) }) })
+	running.Go(func() { r.queue.Work(ctx, concurrency, "Counting for a quota failed, will retry", r.sync) })
 	again := time.NewTicker(resync)
 	defer again.Stop()
 	for ctx.Err() == nil {
@@ -108,7 +105,6 @@ func (c *Controller) Run(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
-	r.queue.ShutDown()
 	running.Wait()
 	r.observing.Wait()
 }
@@ -116,8 +112,8 @@ func (c *Controller) Run(ctx context.Context) {
 // run is one run of a controller.
 type run struct {
 	*Controller
-	queue workqueue.TypedRateLimitingInterface[string] // "<namespace>/<name>"
-	// observing are the goroutines that watch counted objects. They end with the context of the run. Only process starts
+	queue workers.Queue[string] // "<namespace>/<name>"
+	// observing are the goroutines that watch counted objects. They end with the context of the run. Only sync starts
 	// them.
 	observing sync.WaitGroup
 
@@ -132,10 +128,7 @@ type run struct {
 func (c *Controller) newRun() *run {
 	return &run{
 		Controller: c, namespaces: map[string]map[string]*usage{}, observed: map[string]struct{}{},
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
-			workqueue.TypedRateLimitingQueueConfig[string]{Name: "resource_quota"},
-		),
+		queue: workers.NewQueue[string]("resource_quota", time.Minute),
 	}
 }
 
@@ -202,7 +195,10 @@ func (r *run) forgetTallies(match func(t *tally) bool) {
 
 // observe watches the objects in a folder, if they are not watched yet.
 func (r *run) observe(ctx context.Context, folder string) error {
-	if r.observes(folder) {
+	r.mu.Lock()
+	_, observed := r.observed[folder]
+	r.mu.Unlock()
+	if observed {
 		return nil
 	}
 	objects := r.store.ResourceAt(folder)
@@ -212,7 +208,7 @@ func (r *run) observe(ctx context.Context, folder string) error {
 	}
 	// From here on others count at later revisions than that of the snapshot, so they miss no change.
 	r.mu.Lock()
-	_, observed := r.observed[folder]
+	_, observed = r.observed[folder]
 	r.observed[folder] = struct{}{}
 	r.mu.Unlock()
 	if observed {
@@ -234,13 +230,6 @@ func (r *run) observe(ctx context.Context, folder string) error {
 		}
 	})
 	return nil
-}
-
-func (r *run) observes(folder string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, observed := r.observed[folder]
-	return observed
 }
 
 // objectChanged queues the quotas that count an object.
@@ -279,17 +268,4 @@ func (r *run) counting(namespace, folder string) map[string][]*tally {
 		}
 	}
 	return found
-}
-
-// process processes one key of the queue.
-func (r *run) process(ctx context.Context, key string) {
-	switch err := r.sync(ctx, key); {
-	case err == nil || ctx.Err() != nil:
-		r.queue.Forget(key)
-	case apierrors.IsConflict(err):
-		r.queue.AddRateLimited(key)
-	default:
-		workers.LogFailure(ctx, err, "Counting for a quota failed, will retry", "quota", key)
-		r.queue.AddRateLimited(key)
-	}
 }

@@ -53,7 +53,7 @@ func newFixture(t testing.TB) *fixture {
 		t.Fatal(err)
 	}
 	f := &fixture{store, a, c}
-	c.client, a.client = client{f}, client{f}
+	c.client, a.client = f, f
 	return f
 }
 

@@ -45,27 +45,20 @@ func newNames(table *crds.Table, set *builtin.Set) names {
 	n := names{table: table, set: set, builtins: map[string]*resource.Definition{}}
 	for _, d := range set.Definitions {
 		gr := d.GroupVersionResource().GroupResource()
-		if d.Namespaced && countable(d) && evaluators.For(gr, nil) != nil {
+		// These are the verbs of the resources that kube-controller-manager counts.
+		if d.Namespaced && d.HasVerbs("create", "list", "watch", "delete") && evaluators.For(gr) != nil {
 			n.builtins[gr.String()] = d
 		}
 	}
 	return n
 }
 
-// countable reports whether a resource has the verbs of those that kube-controller-manager counts.
-func countable(d *resource.Definition) bool {
-	verbs := d.VerbList()
-	return !slices.ContainsFunc([]string{"create", "list", "watch", "delete"}, func(verb string) bool {
-		return !slices.Contains(verbs, verb)
-	})
-}
-
 // tracked returns the resources whose objects use what a quota limits. Names of resources that are not served are
 // without one, unless kube-apiserver always has the resource: then nothing uses them.
-func (n names) tracked(hard corev1.ResourceList, objects evaluators.Objects) (found []tracked) {
+func (n names) tracked(hard corev1.ResourceList) (found []tracked) {
 	all := slices.Sorted(maps.Keys(hard))
 	other := sets.New(all...)
-	for _, e := range evaluators.Named(objects) {
+	for _, e := range evaluators.Named {
 		t := tracked{evaluator: e, names: e.MatchingResources(all)}
 		if len(t.names) == 0 {
 			continue
@@ -82,7 +75,7 @@ func (n names) tracked(hard corev1.ResourceList, objects evaluators.Objects) (fo
 	for _, name := range sets.List(other) {
 		if gr, folder, ok := n.counted(name); ok {
 			found = append(found, tracked{
-				evaluator: evaluators.For(gr, objects), names: []corev1.ResourceName{name}, folder: folder,
+				evaluator: evaluators.For(gr), names: []corev1.ResourceName{name}, folder: folder,
 			})
 		}
 	}

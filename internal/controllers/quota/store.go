@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	core "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -46,14 +44,4 @@ func (s store) decode(entry *dynamicstorage.Entry) (*corev1.ResourceQuota, error
 		return nil, fmt.Errorf("quota %s: %w", entry.Key, err)
 	}
 	return obj.(*corev1.ResourceQuota), nil
-}
-
-// client writes quotas through the server's own handler, so that their status has an owner in the managed fields, as
-// upstream.
-type client struct{ core.ResourceQuotasGetter }
-
-// updateStatus stores the status of a quota, unless the quota has changed.
-func (c client) updateStatus(ctx context.Context, quota *corev1.ResourceQuota) error {
-	_, err := c.ResourceQuotas(quota.Namespace).UpdateStatus(ctx, quota, metav1.UpdateOptions{})
-	return err
 }

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	quotav1 "k8s.io/apiserver/pkg/quota/v1"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -64,10 +65,11 @@ func (r *run) sync(ctx context.Context, key string) error {
 	}
 	if outdated(quota) || !quotav1.Equals(s.used, quota.Status.Used) {
 		quota.Status = corev1.ResourceQuotaStatus{Hard: quota.Spec.Hard, Used: s.used}
-		if err := r.client.updateStatus(ctx, quota); err != nil {
-			if apierrors.IsNotFound(err) {
-				return nil
-			}
+		_, err := r.client.ResourceQuotas(quota.Namespace).UpdateStatus(ctx, quota, metav1.UpdateOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -117,7 +119,7 @@ func sum(quota *corev1.ResourceQuota, tallies []*tally, exact bool) sums {
 // tallies returns those of a quota. It counts new ones. Without a usage, because the quota was deleted meanwhile, there
 // are none.
 func (r *run) tallies(ctx context.Context, quota *corev1.ResourceQuota) ([]*tally, error) {
-	wanted := r.names.tracked(quota.Spec.Hard, objects{ctx: ctx, store: r.store, set: r.names.set})
+	wanted := r.names.tracked(quota.Spec.Hard)
 	known := r.known(quota)
 	tallies := make([]*tally, 0, len(wanted))
 	for _, want := range wanted {

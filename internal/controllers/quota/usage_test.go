@@ -43,7 +43,7 @@ func TestUsage(t *testing.T) {
 			quota := &corev1.ResourceQuota{Spec: corev1.ResourceQuotaSpec{Hard: configMaps(9)}}
 			quota.Status = corev1.ResourceQuotaStatus{Hard: configMaps(9), Used: configMaps(tt.old)}
 			followed := newTally(tracked{
-				evaluator: evaluators.For(corev1.Resource("configmaps"), nil), folder: "configmaps",
+				evaluator: evaluators.For(corev1.Resource("configmaps")), folder: "configmaps",
 				names: []corev1.ResourceName{corev1.ResourceConfigMaps},
 			}, quota)
 			followed.used, followed.revision = configMaps(tt.objects), 10

@@ -14,22 +14,16 @@ import (
 	applyrbacv1 "k8s.io/client-go/applyconfigurations/rbac/v1"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/workqueue"
 
 	"github.com/crd-server/crd-server/internal/builtin"
-	"github.com/crd-server/crd-server/internal/builtin/rbac/aggregation"
+	"github.com/crd-server/crd-server/internal/builtin/rbac"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/workers"
 )
 
-const (
-	// fieldManager is the manager of the rules of aggregated roles, as upstream.
-	fieldManager = "clusterrole-aggregation-controller"
-	// firstRetry and lastRetry bound the exponential delay after failures.
-	firstRetry = 5 * time.Millisecond
-	lastRetry  = time.Minute
-)
+// fieldManager is the manager of the rules of aggregated roles, as upstream.
+const fieldManager = "clusterrole-aggregation-controller"
 
 // Config configures a Controller.
 type Config struct {
@@ -64,27 +58,24 @@ func New(config Config) (*Controller, error) {
 
 // Run works until ctx is done, and returns when all goroutines of the controller have ended. It may be called again.
 func (c *Controller) Run(ctx context.Context) {
-	r := &run{Controller: c, aggregated: map[string]struct{}{}, queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
-		workqueue.TypedRateLimitingQueueConfig[string]{Name: "clusterrole_aggregation"},
-	)}
+	r := &run{
+		Controller: c, aggregated: map[string]struct{}{},
+		queue: workers.NewQueue[string]("clusterrole_aggregation", time.Minute),
+	}
 	var running sync.WaitGroup
 	running.Go(func() {
 		c.stored.Follow(ctx, dynamicstorage.Follower{
 			Begin: func() { clear(r.aggregated) }, Changed: r.changed, Current: r.queueAll,
 		})
 	})
-	running.Go(func() { workers.Run(r.queue, 1, func(name string) { r.process(ctx, name) }) })
-	<-ctx.Done()
-	r.queue.ShutDown()
+	r.queue.Work(ctx, 1, "Aggregation failed, will retry", c.sync)
 	running.Wait()
 }
 
 // run is one run of a controller.
 type run struct {
 	*Controller
-	queue workqueue.TypedRateLimitingInterface[string] // names of aggregated roles
-
+	queue workers.Queue[string] // names of aggregated roles
 	// aggregated has the names of the roles with an aggregationRule. Only its follower uses it.
 	aggregated map[string]struct{}
 }
@@ -117,16 +108,6 @@ func (c *Controller) decode(entry *dynamicstorage.Entry) (*rbacv1.ClusterRole, e
 	return obj.(*rbacv1.ClusterRole), nil
 }
 
-// process syncs a role from the queue, and decides whether it comes back.
-func (r *run) process(ctx context.Context, name string) {
-	if err := r.sync(ctx, name); err == nil || ctx.Err() != nil {
-		r.queue.Forget(name)
-	} else {
-		workers.LogFailure(ctx, err, "Aggregation failed, will retry", "clusterRole", name)
-		r.queue.AddRateLimited(name)
-	}
-}
-
 // sync writes the rules of a role if they are not those of the roles that it selects.
 func (c *Controller) sync(ctx context.Context, name string) error {
 	entry, _, err := c.stored.Get(ctx, name, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
@@ -144,8 +125,8 @@ func (c *Controller) sync(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	rules, err := aggregation.Rules(role, candidates)
-	if err != nil || slices.EqualFunc(rules, role.Rules, aggregation.SameRule) {
+	rules, err := rbac.AggregatedRules(role, candidates)
+	if err != nil || slices.EqualFunc(rules, role.Rules, rbac.SameRule) {
 		return err
 	}
 	_, err = c.roles.Apply(ctx, configuration(name, rules), metav1.ApplyOptions{FieldManager: fieldManager, Force: true})

@@ -9,11 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	core "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/builtin"
@@ -24,11 +22,8 @@ import (
 const (
 	// concurrency is the number of namespaces that are worked on concurrently.
 	concurrency = 2
-	// firstRetry and lastRetry bound the exponential delay after failures, as upstream.
-	firstRetry = 5 * time.Millisecond
-	lastRetry  = 1000 * time.Second
-	// listRetry is the delay after a failure to list namespaces.
-	listRetry = time.Second
+	// all stands for all namespaces in the queue.
+	all = ""
 )
 
 // Config configures a Controller.
@@ -72,23 +67,12 @@ func (c *Controller) Run(ctx context.Context) {
 		klog.FromContext(ctx).Error(err, "The authority of the server is not published", "file", c.config.TrustFile)
 		return
 	}
-	r := &run{
-		Controller: c, roots: roots, listing: make(chan struct{}, 1),
-		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
-			workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
-			workqueue.TypedRateLimitingQueueConfig[string]{Name: "serviceaccount"},
-		),
-	}
+	r := &run{Controller: c, roots: roots, queue: workers.NewQueue[string]("serviceaccount", time.Minute)}
 	roots.AddListener(r)
 	var running sync.WaitGroup
 	running.Go(func() { follow(ctx) })
 	running.Go(func() { c.config.Store.Follow(ctx, concerns, r) })
-	running.Go(func() { r.listNamespaces(ctx) })
-	running.Go(func() {
-		workers.Run(r.queue, concurrency, func(namespace string) { r.process(ctx, namespace) })
-	})
-	<-ctx.Done()
-	r.queue.ShutDown()
+	r.queue.Work(ctx, concurrency, "Giving a namespace its account and root certificate failed, will retry", r.sync)
 	running.Wait()
 }
 
@@ -113,22 +97,15 @@ func (c *Controller) readRoots() (
 type run struct {
 	*Controller
 	roots dynamiccertificates.CAContentProvider
-	// queue has the names of namespaces.
-	queue workqueue.TypedRateLimitingInterface[string]
-	// listing has an element when all namespaces have to be looked at.
-	listing chan struct{}
+	// queue has the names of namespaces, or all.
+	queue workers.Queue[string]
 }
 
 // Enqueue implements dynamiccertificates.Listener: the authority has changed.
 func (r *run) Enqueue() { r.Reset() }
 
 // Reset implements dynamicstorage.Observer: events may have been lost.
-func (r *run) Reset() {
-	select {
-	case r.listing <- struct{}{}:
-	default:
-	}
-}
+func (r *run) Reset() { r.queue.Add(all) }
 
 // Scanned implements dynamicstorage.Observer.
 func (r *run) Scanned(int64) {}
@@ -165,32 +142,15 @@ func concerns(key string) bool {
 	return false
 }
 
-// listNamespaces queues all namespaces whenever r.listing says so, until ctx is done.
-func (r *run) listNamespaces(ctx context.Context) {
-	for {
-		select {
-		case <-r.listing:
-		case <-ctx.Done():
-			return
-		}
-		_ = wait.PollUntilContextCancel(ctx, listRetry, true, func(ctx context.Context) (bool, error) {
-			err := r.queueAll(ctx)
-			if err != nil && ctx.Err() == nil {
-				klog.FromContext(ctx).Error(err, "Listing namespaces failed, will retry")
-			}
-			return err == nil, nil
-		})
-	}
-}
-
+// queueAll queues all namespaces.
 func (r *run) queueAll(ctx context.Context) error {
 	snapshot, err := r.namespaces.Snapshot(ctx, dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent})
 	if err != nil {
-		return err
+		return fmt.Errorf("list namespaces: %w", err)
 	}
 	for entry, err := range snapshot.Ascend(ctx, "", "") {
 		if err != nil {
-			return err
+			return fmt.Errorf("list namespaces: %w", err)
 		}
 		if !entry.Header.Deleting {
 			r.queue.Add(entry.Key)
@@ -199,23 +159,12 @@ func (r *run) queueAll(ctx context.Context) error {
 	return nil
 }
 
-// process syncs a namespace from the queue, and decides whether it comes back.
-func (r *run) process(ctx context.Context, namespace string) {
-	err := r.sync(ctx, namespace)
-	switch {
-	case ctx.Err() != nil:
-	case err != nil:
-		workers.LogFailure(ctx, err, "Giving a namespace its account and root certificate failed, will retry",
-			"namespace", namespace)
-		r.queue.AddRateLimited(namespace)
-	default:
-		r.queue.Forget(namespace)
-	}
-}
-
 // sync writes what is missing or wrong in a namespace, unless it is being deleted. The cache of namespaces is at least
 // as new as the event that queued the namespace.
 func (r *run) sync(ctx context.Context, namespace string) error {
+	if namespace == all {
+		return r.queueAll(ctx)
+	}
 	entry, _, err := r.namespaces.Get(ctx, namespace, dynamicstorage.ReadAt{Mode: dynamicstorage.Any})
 	if errors.Is(err, dynamicstorage.ErrNotFound) || err == nil && entry.Header.Deleting {
 		return nil

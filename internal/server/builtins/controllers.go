@@ -158,7 +158,7 @@ func newCollector(c *Config) (Run, error) {
 		return nil, nil
 	}
 	controller, err := collector.New(collector.Config{
-		Store: c.Store, Kinds: collector.NewServedKinds(c.Table, c.Set.Definitions), Client: c.Client,
+		Store: c.Store, Kinds: collector.NewKinds(c.Table, c.Set.Definitions), Client: c.Client,
 	})
 	if err != nil {
 		return nil, err

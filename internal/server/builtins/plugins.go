@@ -18,8 +18,8 @@ import (
 	"github.com/crd-server/crd-server/internal/access/admission/plugins/serviceaccount"
 	"github.com/crd-server/crd-server/internal/access/admission/plugins/storageobjectinuseprotection"
 	"github.com/crd-server/crd-server/internal/access/admission/plugins/taintnodesbycondition"
+	"github.com/crd-server/crd-server/internal/access/authorization/escalation"
 	"github.com/crd-server/crd-server/internal/builtin/devices"
-	"github.com/crd-server/crd-server/internal/builtin/rbac"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
@@ -55,7 +55,7 @@ func newPlugins(c *Config) (resource.Plugins, error) {
 		[]resource.Plugin{persistentvolumeclaimresize.New(classes)},
 		certificates.Signers{Authorizer: c.Authorizer}.Plugins(),
 		[]resource.Plugin{defaultingressclass.New(ingressClasses)},
-		rbac.Escalation{Authorizer: c.Authorizer, Rules: c.Roles}.Plugins(),
+		escalation.Check{Authorizer: c.Authorizer, Rules: c.Roles}.Plugins(),
 		params.Plugins(),
 		devices.Access{Authorizer: c.Authorizer, Namespace: namespaceGetter(c)}.Plugins(),
 	)

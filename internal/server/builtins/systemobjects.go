@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -19,10 +20,9 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
 	"github.com/crd-server/crd-server/internal/bootstrap"
-	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
-	"github.com/crd-server/crd-server/internal/builtin/rbac/policy"
-	"github.com/crd-server/crd-server/internal/builtin/resource"
+	"github.com/crd-server/crd-server/internal/bootstrap/policy"
 	"github.com/crd-server/crd-server/internal/builtin/scheduling"
+	"github.com/crd-server/crd-server/internal/controllers/autoregister"
 	"github.com/crd-server/crd-server/internal/controllers/namespaces"
 	"github.com/crd-server/crd-server/internal/controllers/serviceaccounts"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -30,10 +30,9 @@ import (
 )
 
 var (
-	clusterRoles        = rbacv1.Resource("clusterroles")
-	clusterRoleBindings = rbacv1.Resource("clusterrolebindings")
-	configMaps          = corev1.Resource("configmaps")
-	priorityClasses     = schedulingv1.Resource("priorityclasses")
+	clusterRoles    = rbacv1.Resource("clusterroles")
+	configMaps      = corev1.Resource("configmaps")
+	priorityClasses = schedulingv1.Resource("priorityclasses")
 )
 
 // SystemObjects are the objects that every server has.
@@ -43,7 +42,7 @@ type SystemObjects struct {
 	// exist is closed when all of them have been created.
 	exist chan struct{}
 	// apiServices keeps the APIServices.
-	apiServices *apiregistration.Controller
+	apiServices *autoregister.Controller
 	// roles reconciles the default roles and bindings; nil if they are not served.
 	roles *policy.Reconciler
 }
@@ -71,15 +70,16 @@ func NewSystemObjects(c *Config) (*SystemObjects, error) {
 
 // newAPIServices returns the controller that keeps an APIService for each group and version that is served. It waits
 // until ready is closed: all CRDs are known, and the system objects exist.
-func newAPIServices(c *Config, ready <-chan struct{}) *apiregistration.Controller {
+func newAPIServices(c *Config, ready <-chan struct{}) *autoregister.Controller {
 	versions := []schema.GroupVersion{
 		apiextensionsv1.SchemeGroupVersion, authenticationv1.SchemeGroupVersion, authorizationv1.SchemeGroupVersion,
 	}
 	for _, d := range c.Set.Definitions {
 		versions = append(versions, d.GroupVersion)
 	}
-	controller := apiregistration.NewController(apiregistration.Config{
-		Store: c.Store, BuiltIn: versions, Served: c.Table.ServedVersions, Serves: c.Table.ServesVersion, Ready: ready,
+	controller := autoregister.NewController(autoregister.Config{
+		Store: c.Store, Set: c.Set, BuiltIn: versions, Served: c.Table.ServedVersions, Serves: c.Table.ServesVersion,
+		Ready: ready,
 	})
 	c.Table.OnVersionsChange(controller.Changed)
 	return controller
@@ -87,13 +87,10 @@ func newAPIServices(c *Config, ready <-chan struct{}) *apiregistration.Controlle
 
 // newRoleReconciler returns what reconciles the default roles and bindings; nil if they are not served.
 func newRoleReconciler(c *Config) *policy.Reconciler {
-	roles, bindings := c.Set.Find(clusterRoles), c.Set.Find(clusterRoleBindings)
-	if roles == nil || bindings == nil {
+	if c.Set.Find(clusterRoles) == nil || c.Set.Find(rbacv1.Resource("clusterrolebindings")) == nil {
 		return nil
 	}
-	return &policy.Reconciler{
-		Store: c.Store, Set: c.Set, ClusterRoles: roles, ClusterRoleBindings: bindings, Client: c.Client, Cluster: c.Cluster,
-	}
+	return &policy.Reconciler{Store: c.Store, Set: c.Set, Client: c.Client, Cluster: c.Cluster}
 }
 
 // add adds objects of a resource, if it is served.
@@ -113,50 +110,36 @@ func (o *SystemObjects) addRoles() {
 	if o.roles == nil {
 		return
 	}
-	defaults := policy.Default(o.Cluster).Aggregate()
-	for _, role := range defaults.ClusterRoles {
-		o.add(clusterRoles, bootstrap.Object{Object: role, Fields: policy.RoleFields(role)})
-	}
-	for _, binding := range defaults.ClusterRoleBindings {
-		object := bootstrap.Object{Object: binding, Fields: policy.BindingFields(binding, binding.Subjects)}
-		if binding.Name == policy.PublicInfoViewer {
-			object.Complete = o.likeDiscovery(o.roles.ClusterRoleBindings)
+	for _, obj := range policy.Aggregate(policy.Default(o.Cluster)) {
+		object := bootstrap.Object{Object: obj, Fields: policy.Fields(obj)}
+		kind := obj.GetObjectKind().GroupVersionKind().Kind
+		if kind == "ClusterRoleBinding" && obj.GetName() == policy.PublicInfoViewer {
+			object.Complete = o.likeDiscovery
 		}
-		o.add(clusterRoleBindings, object)
-	}
-	for _, role := range defaults.Roles {
-		o.add(rbacv1.Resource("roles"), bootstrap.Object{Object: role, Fields: policy.NamespacedRoleFields(role)})
-	}
-	for _, binding := range defaults.RoleBindings {
-		o.add(rbacv1.Resource("rolebindings"), bootstrap.Object{
-			Object: binding, Fields: policy.BindingFields(binding, binding.Subjects),
-		})
+		o.add(rbacv1.Resource(strings.ToLower(kind)+"s"), object)
 	}
 }
 
-// likeDiscovery returns a function that gives a new binding of policy.PublicInfoViewer the subjects, labels and
-// annotations of the binding of policy.Discovery, if that exists: an administrator may have changed it.
-func (o *SystemObjects) likeDiscovery(
-	d *resource.Definition,
-) func(ctx context.Context, object *bootstrap.Object) error {
-	return func(ctx context.Context, object *bootstrap.Object) error {
-		entry, _, err := o.Store.ResourceAt(d.StorageFolder()).Get(ctx, policy.Discovery, dynamicstorage.ReadAt{})
-		if errors.Is(err, dynamicstorage.ErrNotFound) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read %s: %w", policy.Discovery, err)
-		}
-		found, err := o.Set.Codec(d).Object(entry)
-		if err != nil {
-			return err
-		}
-		discovery, binding := found.(*rbacv1.ClusterRoleBinding), object.Object.(*rbacv1.ClusterRoleBinding)
-		binding.Subjects, binding.Labels = discovery.Subjects, discovery.Labels
-		binding.Annotations = discovery.Annotations
-		object.Fields = policy.BindingFields(binding, binding.Subjects)
+// likeDiscovery gives a new binding of policy.PublicInfoViewer the subjects, labels and annotations of the binding of
+// policy.Discovery, if that exists: an administrator may have changed it.
+func (o *SystemObjects) likeDiscovery(ctx context.Context, object *bootstrap.Object) error {
+	d := object.Definition
+	entry, _, err := o.Store.ResourceAt(d.StorageFolder()).Get(ctx, policy.Discovery, dynamicstorage.ReadAt{})
+	if errors.Is(err, dynamicstorage.ErrNotFound) {
 		return nil
 	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", policy.Discovery, err)
+	}
+	found, err := o.Set.Codec(d).Object(entry)
+	if err != nil {
+		return err
+	}
+	discovery, binding := found.(*rbacv1.ClusterRoleBinding), object.Object.(*rbacv1.ClusterRoleBinding)
+	binding.Subjects, binding.Labels = discovery.Subjects, discovery.Labels
+	binding.Annotations = discovery.Annotations
+	object.Fields = policy.Fields(binding)
+	return nil
 }
 
 // addTrust adds the ConfigMap with the authorities of clients.

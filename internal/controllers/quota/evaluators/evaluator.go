@@ -2,9 +2,9 @@ package evaluators
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
@@ -12,37 +12,26 @@ import (
 	"k8s.io/apiserver/pkg/quota/v1/generic"
 )
 
-// Objects finds the objects that the usage of claims of devices depends on.
-type Objects interface {
-	// Pod returns a Pod; an error if it does not exist.
-	Pod(namespace, name string) (*corev1.Pod, error)
-	// ResourceClaims returns those in a namespace.
-	ResourceClaims(namespace string) ([]*resourcev1.ResourceClaim, error)
-	// DeviceClasses returns all of them.
-	DeviceClasses() ([]*resourcev1.DeviceClass, error)
-}
-
 // aliases are resources of the core group that quotas also count by their plurals alone.
 var aliases = []corev1.ResourceName{
 	corev1.ResourceConfigMaps, corev1.ResourceQuotas, corev1.ResourceReplicationControllers, corev1.ResourceSecrets,
 }
 
-// Named returns the evaluators of all resources that quotas have other names for than "count/<resource>.<group>".
-func Named(objects Objects) []quotav1.Evaluator {
-	found := []quotav1.Evaluator{newPods(), newServices(), newVolumeClaims(), newDeviceClaims(objects)}
+// Named are the evaluators of all resources that quotas have other names for than "count/<resource>.<group>".
+var Named = func() []quotav1.Evaluator {
+	found := []quotav1.Evaluator{pods, services, volumeClaims}
 	for _, alias := range aliases {
 		found = append(found, generic.NewObjectCountEvaluator(corev1.Resource(string(alias)), nil, alias))
 	}
 	return found
-}
+}()
 
 // For returns the evaluator of a resource; nil if quotas do not count its objects.
-func For(gr schema.GroupResource, objects Objects) quotav1.Evaluator {
-	switch gr {
-	case corev1.Resource("events"), schema.GroupResource{Group: "events.k8s.io", Resource: "events"}:
+func For(gr schema.GroupResource) quotav1.Evaluator {
+	if gr.Resource == "events" && (gr.Group == "" || gr.Group == "events.k8s.io") {
 		return nil
 	}
-	for _, e := range Named(objects) {
+	for _, e := range Named {
 		if e.GroupResource() == gr {
 			return e
 		}
@@ -64,7 +53,7 @@ func UpdatesCount(gr schema.GroupResource, subresource string) bool {
 		return subresource == "" || subresource == "resize"
 	case volumeClaimResource:
 		return subresource == "" || subresource == "status"
-	case serviceResource, deviceClaimResource:
+	case serviceResource:
 		return subresource == ""
 	}
 	return false
@@ -81,7 +70,7 @@ type measure struct {
 	// scope reports whether an object is in a scope.
 	scope generic.MatchesScopeFunc
 	// usage returns what an object uses.
-	usage generic.UsageFunc
+	usage func(obj runtime.Object) corev1.ResourceList
 	// constraints, if set, returns an error if an object lacks what a quota that matches it requires.
 	constraints func(required []corev1.ResourceName, obj runtime.Object) error
 }
@@ -142,12 +131,9 @@ func (m *measure) MatchingScopes(
 func (m *measure) UncoveredQuotaScopes(
 	limited, covered []corev1.ScopedResourceSelectorRequirement,
 ) (uncovered []corev1.ScopedResourceSelectorRequirement, err error) {
-	names := map[corev1.ResourceQuotaScope]bool{}
-	for _, scope := range covered {
-		names[scope.ScopeName] = true
-	}
 	for _, scope := range limited {
-		if !names[scope.ScopeName] {
+		same := func(c corev1.ScopedResourceSelectorRequirement) bool { return c.ScopeName == scope.ScopeName }
+		if !slices.ContainsFunc(covered, same) {
 			uncovered = append(uncovered, scope)
 		}
 	}
@@ -156,15 +142,8 @@ func (m *measure) UncoveredQuotaScopes(
 
 // Usage implements Evaluator.
 func (m *measure) Usage(obj runtime.Object) (corev1.ResourceList, error) {
-	used, err := m.usage(obj)
-	if err != nil {
-		return nil, err
-	}
 	counted, err := m.Evaluator.Usage(obj)
-	if err != nil {
-		return nil, err
-	}
-	return quotav1.Add(counted, used), nil
+	return quotav1.Add(counted, m.usage(obj)), err
 }
 
 // writes reports whether a request creates or updates an object itself, not a subresource.

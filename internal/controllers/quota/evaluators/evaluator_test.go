@@ -1,7 +1,6 @@
 package evaluators
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	quotav1 "k8s.io/apiserver/pkg/quota/v1"
@@ -52,15 +50,6 @@ func uses(t *testing.T, e quotav1.Evaluator, obj runtime.Object, want string) {
 	}
 }
 
-// noObjects are none.
-type noObjects struct{}
-
-func (noObjects) Pod(string, string) (*corev1.Pod, error) { return nil, errors.New("no Pod") }
-
-func (noObjects) ResourceClaims(string) ([]*resourcev1.ResourceClaim, error) { return nil, nil }
-
-func (noObjects) DeviceClasses() ([]*resourcev1.DeviceClass, error) { return nil, nil }
-
 // TestNames checks which resource has a name in a quota.
 func TestNames(t *testing.T) {
 	t.Parallel()
@@ -74,14 +63,12 @@ func TestNames(t *testing.T) {
 		"gold.storageclass.storage.k8s.io/requests.storage":       "persistentvolumeclaims",
 		"gold.storageclass.storage.k8s.io/persistentvolumeclaims": "persistentvolumeclaims",
 		"gold.storageclass.storage.k8s.io/odd":                    "",
-		"gpus.deviceclass.resource.k8s.io/devices":                "resourceclaims.resource.k8s.io",
-		"count/resourceclaims.resource.k8s.io":                    "resourceclaims.resource.k8s.io",
 		"configmaps":                                              "configmaps", "count/secrets": "secrets",
 		"resourcequotas": "resourcequotas", "replicationcontrollers": "replicationcontrollers",
 		"count/deployments.apps": "", "storage": "",
 	} {
 		var found []string
-		for _, e := range Named(noObjects{}) {
+		for _, e := range Named {
 			if len(e.MatchingResources([]corev1.ResourceName{name})) > 0 {
 				found = append(found, e.GroupResource().String())
 			}
@@ -98,14 +85,14 @@ func TestFor(t *testing.T) {
 	for resource, counted := range map[string]bool{
 		"events": false, "events.events.k8s.io": false, "pods": true, "deployments.apps": true, "tables.example.com": true,
 	} {
-		if e := For(schema.ParseGroupResource(resource), noObjects{}); (e != nil) != counted {
+		if e := For(schema.ParseGroupResource(resource)); (e != nil) != counted {
 			t.Errorf("%s: evaluator %v", resource, e)
 		}
 	}
 	for endpoint, counts := range map[string]bool{
 		"pods/": true, "pods/resize": true, "pods/status": false, "services/": true, "services/status": false,
-		"persistentvolumeclaims/": true, "persistentvolumeclaims/status": true, "resourceclaims.resource.k8s.io/": true,
-		"resourceclaims.resource.k8s.io/status": false, "configmaps/": false, "tables.example.com/": false,
+		"persistentvolumeclaims/": true, "persistentvolumeclaims/status": true, "configmaps/": false,
+		"tables.example.com/": false,
 	} {
 		resource, subresource, _ := strings.Cut(endpoint, "/")
 		if got := UpdatesCount(schema.ParseGroupResource(resource), subresource); got != counts {

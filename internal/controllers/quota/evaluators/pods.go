@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	quotav1 "k8s.io/apiserver/pkg/quota/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
+	"k8s.io/utils/ptr"
 
 	"github.com/crd-server/crd-server/internal/builtin/podspec"
 )
@@ -27,26 +28,9 @@ const (
 // compute are the resources of which quotas limit requests and limits.
 var compute = []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}
 
-func newPods() *measure {
-	return newMeasure(podResource, measure{
-		handles: podRequestCounts, has: podsUse, scope: podInScope, constraints: podConstraints,
-		usage: func(obj runtime.Object) (corev1.ResourceList, error) {
-			pod, err := podOf(obj)
-			if err != nil {
-				return nil, err
-			}
-			return podUsage(pod), nil
-		},
-	})
-}
-
-func podOf(obj runtime.Object) (*corev1.Pod, error) {
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return nil, fmt.Errorf("%T is not a Pod", obj)
-	}
-	return pod, nil
-}
+var pods = newMeasure(podResource, measure{
+	handles: podRequestCounts, has: podsUse, scope: podInScope, constraints: podConstraints, usage: podUsage,
+})
 
 // podRequestCounts reports whether a request may change what a Pod uses. Of updates these are resizes, and those after
 // which the Pod has other scopes.
@@ -61,9 +45,7 @@ func podRequestCounts(a admission.Attributes) bool {
 	if a.GetOperation() != admission.Update {
 		return a.GetOperation() == admission.Create
 	}
-	pod, err := podOf(a.GetObject())
-	old, oldErr := podOf(a.GetOldObject())
-	return err == nil && oldErr == nil && hasDeadline(pod) != hasDeadline(old)
+	return hasDeadline(a.GetObject().(*corev1.Pod)) != hasDeadline(a.GetOldObject().(*corev1.Pod))
 }
 
 func podsUse(name corev1.ResourceName) bool {
@@ -76,18 +58,13 @@ func podsUse(name corev1.ResourceName) bool {
 			return true
 		}
 	}
-	return isRequestOfDevices(name)
-}
-
-// isRequestOfDevices reports whether a name in a quota limits requests of an extended resource, also of one that is a
-// device class.
-func isRequestOfDevices(name corev1.ResourceName) bool {
 	return strings.HasPrefix(string(name), requests) &&
 		(!podspec.IsNative(name) || strings.HasPrefix(string(name), requests+resourcev1.ResourceDeviceClassPrefix))
 }
 
 // podUsage returns what a Pod uses. One that has ended only uses its place among the objects.
-func podUsage(pod *corev1.Pod) corev1.ResourceList {
+func podUsage(obj runtime.Object) corev1.ResourceList {
+	pod := obj.(*corev1.Pod)
 	if !isCharged(pod) {
 		return corev1.ResourceList{}
 	}
@@ -138,9 +115,9 @@ var required = []corev1.ResourceName{
 
 // podConstraints returns an error that names the containers without requests or limits that a quota requires.
 func podConstraints(names []corev1.ResourceName, obj runtime.Object) error {
-	pod, err := podOf(obj)
-	if err != nil || resourcehelper.IsPodLevelResourcesSet(pod) {
-		return err
+	pod := obj.(*corev1.Pod)
+	if resourcehelper.IsPodLevelResourcesSet(pod) {
+		return nil
 	}
 	var missing []string
 	for _, name := range quotav1.Intersection(required, names) {
@@ -162,10 +139,7 @@ func podConstraints(names []corev1.ResourceName, obj runtime.Object) error {
 }
 
 func podInScope(scope corev1.ScopedResourceSelectorRequirement, obj runtime.Object) (bool, error) {
-	pod, err := podOf(obj)
-	if err != nil {
-		return false, err
-	}
+	pod := obj.(*corev1.Pod)
 	switch scope.ScopeName {
 	case corev1.ResourceQuotaScopeTerminating:
 		return hasDeadline(pod), nil
@@ -176,9 +150,6 @@ func podInScope(scope corev1.ScopedResourceSelectorRequirement, obj runtime.Obje
 	case corev1.ResourceQuotaScopeNotBestEffort:
 		return !isBestEffort(pod), nil
 	case corev1.ResourceQuotaScopePriorityClass:
-		if pod.Spec.PriorityClassName == "" {
-			return matchesClass(scope)
-		}
 		return matchesClass(scope, pod.Spec.PriorityClassName)
 	case corev1.ResourceQuotaScopeCrossNamespacePodAffinity:
 		return slices.ContainsFunc(affinityTerms(pod.Spec.Affinity), func(term corev1.PodAffinityTerm) bool {
@@ -205,17 +176,13 @@ func affinityTerms(affinity *corev1.Affinity) (terms []corev1.PodAffinityTerm) {
 	if affinity == nil {
 		return nil
 	}
-	if to := affinity.PodAffinity; to != nil {
-		terms = append(terms, to.RequiredDuringSchedulingIgnoredDuringExecution...)
-		for _, weighted := range to.PreferredDuringSchedulingIgnoredDuringExecution {
-			terms = append(terms, weighted.PodAffinityTerm)
-		}
-	}
-	if from := affinity.PodAntiAffinity; from != nil {
-		terms = append(terms, from.RequiredDuringSchedulingIgnoredDuringExecution...)
-		for _, weighted := range from.PreferredDuringSchedulingIgnoredDuringExecution {
-			terms = append(terms, weighted.PodAffinityTerm)
-		}
+	to := ptr.Deref(affinity.PodAffinity, corev1.PodAffinity{})
+	from := ptr.Deref(affinity.PodAntiAffinity, corev1.PodAntiAffinity{})
+	terms = slices.Concat(to.RequiredDuringSchedulingIgnoredDuringExecution,
+		from.RequiredDuringSchedulingIgnoredDuringExecution)
+	for _, weighted := range slices.Concat(to.PreferredDuringSchedulingIgnoredDuringExecution,
+		from.PreferredDuringSchedulingIgnoredDuringExecution) {
+		terms = append(terms, weighted.PodAffinityTerm)
 	}
 	return terms
 }

@@ -60,7 +60,7 @@ func TestPodUsage(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			uses(t, newPods(), decode[corev1.Pod](t, tt.pod), tt.want)
+			uses(t, pods, decode[corev1.Pod](t, tt.pod), tt.want)
 		})
 	}
 }
@@ -107,7 +107,7 @@ func TestPodScopes(t *testing.T) {
 			t.Parallel()
 			pod := &corev1.Pod{Spec: *decode[corev1.PodSpec](t, tt.spec)}
 			for name, scope := range scopes {
-				found, err := newPods().MatchingScopes(pod, []corev1.ScopedResourceSelectorRequirement{scope})
+				found, err := pods.MatchingScopes(pod, []corev1.ScopedResourceSelectorRequirement{scope})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -139,7 +139,7 @@ func TestPodConstraints(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			names := append([]corev1.ResourceName{"pods", "requests.ephemeral-storage"}, required...)
-			err := newPods().Constraints(names, &corev1.Pod{Spec: *decode[corev1.PodSpec](t, tt.spec)})
+			err := pods.Constraints(names, &corev1.Pod{Spec: *decode[corev1.PodSpec](t, tt.spec)})
 			if err == nil && tt.want != "" || err != nil && err.Error() != tt.want {
 				t.Errorf("%v, want %q", err, tt.want)
 			}

@@ -2,14 +2,15 @@ package evaluators
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// matchesClass reports whether an object that has one of some classes is in a scope of classes. An object without
-// classes is in the scopes that exclude some.
+// matchesClass reports whether an object that has one of some classes is in a scope of classes. Empty names are none.
+// An object without classes is in the scopes that exclude some.
 func matchesClass(scope corev1.ScopedResourceSelectorRequirement, classes ...string) (bool, error) {
 	selector, err := metav1.LabelSelectorAsSelector(&metav1.LabelSelector{
 		MatchExpressions: []metav1.LabelSelectorRequirement{{
@@ -19,13 +20,11 @@ func matchesClass(scope corev1.ScopedResourceSelectorRequirement, classes ...str
 	if err != nil {
 		return false, fmt.Errorf("failed to parse and convert selector: %w", err)
 	}
+	classes = slices.DeleteFunc(classes, func(class string) bool { return class == "" })
 	if len(classes) == 0 {
 		return selector.Matches(labels.Set{}), nil
 	}
-	for _, class := range classes {
-		if selector.Matches(labels.Set{string(scope.ScopeName): class}) {
-			return true, nil
-		}
-	}
-	return false, nil
+	return slices.ContainsFunc(classes, func(class string) bool {
+		return selector.Matches(labels.Set{string(scope.ScopeName): class})
+	}), nil
 }

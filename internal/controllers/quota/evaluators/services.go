@@ -1,8 +1,6 @@
 package evaluators
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
@@ -10,23 +8,18 @@ import (
 
 var serviceResource = corev1.Resource("services")
 
-func newServices() *measure {
-	return newMeasure(serviceResource, measure{
-		handles: writes,
-		has: func(name corev1.ResourceName) bool {
-			return name == corev1.ResourceServices || name == corev1.ResourceServicesNodePorts ||
-				name == corev1.ResourceServicesLoadBalancers
-		},
-		usage: serviceUsage,
-	})
-}
+var services = newMeasure(serviceResource, measure{
+	handles: writes,
+	has: func(name corev1.ResourceName) bool {
+		return name == corev1.ResourceServices || name == corev1.ResourceServicesNodePorts ||
+			name == corev1.ResourceServicesLoadBalancers
+	},
+	usage: serviceUsage,
+})
 
 // serviceUsage counts the node ports that a Service is going to have: they need not be allocated yet.
-func serviceUsage(obj runtime.Object) (corev1.ResourceList, error) {
-	service, ok := obj.(*corev1.Service)
-	if !ok {
-		return nil, fmt.Errorf("%T is not a Service", obj)
-	}
+func serviceUsage(obj runtime.Object) corev1.ResourceList {
+	service := obj.(*corev1.Service)
 	nodePorts, balancers := 0, 0
 	switch service.Spec.Type {
 	case corev1.ServiceTypeNodePort:
@@ -41,7 +34,7 @@ func serviceUsage(obj runtime.Object) (corev1.ResourceList, error) {
 		corev1.ResourceServices:              number(1),
 		corev1.ResourceServicesNodePorts:     number(nodePorts),
 		corev1.ResourceServicesLoadBalancers: number(balancers),
-	}, nil
+	}
 }
 
 // chosenNodePorts returns the number of ports with a node port.

@@ -1,7 +1,7 @@
 package evaluators
 
 import (
-	"fmt"
+	"maps"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,39 +17,30 @@ var volumeClaimResource = corev1.Resource("persistentvolumeclaims")
 // classInfix is between the name of a storage class and that of what a quota limits of the class.
 const classInfix = ".storageclass.storage.k8s.io/"
 
-func newVolumeClaims() *measure {
-	return newMeasure(volumeClaimResource, measure{
-		handles: func(a admission.Attributes) bool { return writes(a) || a.GetSubresource() == "status" },
-		has: func(name corev1.ResourceName) bool {
-			if _, ofClass, found := strings.Cut(string(name), classInfix); found {
-				name = corev1.ResourceName(ofClass)
-			}
-			return name == corev1.ResourcePersistentVolumeClaims || name == corev1.ResourceRequestsStorage
-		},
-		scope: volumeClaimInScope,
-		usage: volumeClaimUsage,
-	})
-}
+var volumeClaims = newMeasure(volumeClaimResource, measure{
+	handles: func(a admission.Attributes) bool { return writes(a) || a.GetSubresource() == "status" },
+	has: func(name corev1.ResourceName) bool {
+		if _, ofClass, found := strings.Cut(string(name), classInfix); found {
+			name = corev1.ResourceName(ofClass)
+		}
+		return name == corev1.ResourcePersistentVolumeClaims || name == corev1.ResourceRequestsStorage
+	},
+	scope: volumeClaimInScope,
+	usage: volumeClaimUsage,
+})
 
-func volumeClaimUsage(obj runtime.Object) (corev1.ResourceList, error) {
-	claim, ok := obj.(*corev1.PersistentVolumeClaim)
-	if !ok {
-		return nil, fmt.Errorf("%T is not a PersistentVolumeClaim", obj)
-	}
+func volumeClaimUsage(obj runtime.Object) corev1.ResourceList {
+	claim := obj.(*corev1.PersistentVolumeClaim)
 	used := corev1.ResourceList{corev1.ResourcePersistentVolumeClaims: number(1)}
 	if size, ok := claimedStorage(claim); ok {
 		used[corev1.ResourceRequestsStorage] = size
 	}
 	if class := volume.GetPersistentVolumeClaimClass(claim); class != "" {
-		ofClass := corev1.ResourceList{}
-		for name, quantity := range used {
-			ofClass[corev1.ResourceName(class+classInfix)+name] = quantity
-		}
-		for name, quantity := range ofClass {
-			used[name] = quantity
+		for name, quantity := range maps.Clone(used) {
+			used[corev1.ResourceName(class+classInfix)+name] = quantity
 		}
 	}
-	return used, nil
+	return used
 }
 
 // claimedStorage returns the size of a claim in whole bytes. While a volume grows, or could not, more may be allocated
@@ -70,24 +61,11 @@ func claimedStorage(claim *corev1.PersistentVolumeClaim) (size apiresource.Quant
 // volumeClaimInScope reports whether a scope selects the class of attributes that a claim has, has had, or is going to
 // have.
 func volumeClaimInScope(scope corev1.ScopedResourceSelectorRequirement, obj runtime.Object) (bool, error) {
-	claim, ok := obj.(*corev1.PersistentVolumeClaim)
-	if !ok {
-		return false, fmt.Errorf("%T is not a PersistentVolumeClaim", obj)
-	}
+	claim := obj.(*corev1.PersistentVolumeClaim)
 	if scope.ScopeName != corev1.ResourceQuotaScopeVolumeAttributesClass {
 		return false, nil
 	}
-	named := []string{
+	return matchesClass(scope,
 		ptr.Deref(claim.Spec.VolumeAttributesClassName, ""), ptr.Deref(claim.Status.CurrentVolumeAttributesClassName, ""),
-	}
-	if modified := claim.Status.ModifyVolumeStatus; modified != nil {
-		named = append(named, modified.TargetVolumeAttributesClassName)
-	}
-	var classes []string
-	for _, class := range named {
-		if class != "" {
-			classes = append(classes, class)
-		}
-	}
-	return matchesClass(scope, classes...)
+		ptr.Deref(claim.Status.ModifyVolumeStatus, corev1.ModifyVolumeStatus{}).TargetVolumeAttributesClassName)
 }

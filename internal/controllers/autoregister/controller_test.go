@@ -1,7 +1,8 @@
-package apiregistration
+package autoregister
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -19,6 +20,9 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset/scheme"
 
+	"github.com/crd-server/crd-server/internal/builtin"
+	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
@@ -42,12 +46,18 @@ type cluster struct {
 	t      *testing.T
 	prefix string
 	store  *dynamicstorage.Store // reads for the test
-	mu     sync.Mutex            // guards served
+	kinds  *builtin.Set
+	mu     sync.Mutex // guards served
 	served sets.Set[schema.GroupVersion]
 }
 
 func newCluster(t *testing.T, served ...schema.GroupVersion) *cluster {
-	c := &cluster{t: t, prefix: etcd.Prefix(t), served: sets.New(served...)}
+	t.Helper()
+	kinds, err := builtin.NewSet([]*resource.Definition{apiregistration.Definition()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{t: t, prefix: etcd.Prefix(t), kinds: kinds, served: sets.New(served...)}
 	c.store = c.newStore()
 	return c
 }
@@ -68,7 +78,7 @@ func (c *cluster) replica(builtIn ...schema.GroupVersion) *Controller {
 	ready := make(chan struct{})
 	close(ready)
 	controller := NewController(Config{
-		Store: c.newStore(), BuiltIn: builtIn, Served: c.all, Serves: c.serves, Ready: ready,
+		Store: c.newStore(), Set: c.kinds, BuiltIn: builtIn, Served: c.all, Serves: c.serves, Ready: ready,
 	})
 	etcdtest.Run(c.t, func(ctx context.Context) error { controller.Run(ctx); return nil })
 	return controller
@@ -101,7 +111,8 @@ func (c *cluster) put(
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if _, err := etcd.Client.Put(c.t.Context(), c.prefix+"/"+Folder+"/"+service.Name, string(value)); err != nil {
+	key := c.prefix + "/" + apiregistration.Folder + "/" + service.Name
+	if _, err := etcd.Client.Put(c.t.Context(), key, string(value)); err != nil {
 		c.t.Fatal(err)
 	}
 }
@@ -125,7 +136,7 @@ func (c *cluster) eventually(names ...string) map[string]*apiregistrationv1.APIS
 // stored returns the APIServices by name. An APIService that was changed after its creation has a generation.
 func (c *cluster) stored(ctx context.Context) map[string]*apiregistrationv1.APIService {
 	c.t.Helper()
-	snapshot, err := c.store.ResourceAt(Folder).Snapshot(ctx, dynamicstorage.ReadAt{})
+	snapshot, err := c.store.ResourceAt(apiregistration.Folder).Snapshot(ctx, dynamicstorage.ReadAt{})
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -134,10 +145,12 @@ func (c *cluster) stored(ctx context.Context) map[string]*apiregistrationv1.APIS
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		service, err := decode(entry)
+		obj, err := c.kinds.Codec(apiregistration.Definition()).Object(entry)
 		if err != nil {
 			c.t.Fatal(err)
 		}
+		service := obj.(*apiregistrationv1.APIService)
+		service.ResourceVersion = ""
 		service.Generation = entry.Revision - entry.CreateRevision()
 		services[entry.Key] = service
 	}
@@ -193,7 +206,7 @@ func TestInitial(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	names := sets.New[string]()
-	services := NewController(Config{Store: c.store, BuiltIn: append(builtins, core, events)}).Initial()
+	services := NewController(Config{Store: c.store, Set: c.kinds, BuiltIn: append(builtins, core, events)}).Initial()
 	for _, service := range services {
 		names.Insert(service.Name)
 	}
@@ -233,6 +246,12 @@ func TestControllerStart(t *testing.T) {
 	c.eventually("v1.", "v1.batch", "v1.events.k8s.io", "v1beta1.light.example.com")
 }
 
+// encode encodes as this server does.
+func encode(service *apiregistrationv1.APIService) ([]byte, error) {
+	service.SetGroupVersionKind(apiregistrationv1.SchemeGroupVersion.WithKind("APIService"))
+	return json.Marshal(service)
+}
+
 // encodeProtobuf encodes as kube-apiserver does.
 func encodeProtobuf(service *apiregistrationv1.APIService) ([]byte, error) {
 	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
@@ -270,7 +289,7 @@ func TestManyChanges(t *testing.T) {
 func TestUnchanged(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, tables)
-	controller := NewController(Config{Store: c.store, BuiltIn: builtins, Served: c.all, Serves: c.serves})
+	controller := NewController(Config{Store: c.store, Set: c.kinds, BuiltIn: builtins, Served: c.all, Serves: c.serves})
 	for _, version := range []schema.GroupVersion{core, events, tables} {
 		if err := controller.reconcile(t.Context(), nameOf(version)); err != nil {
 			t.Fatal(err)

@@ -1,25 +1,26 @@
-package apiregistration
+package autoregister
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
 
+	"github.com/crd-server/crd-server/internal/builtin"
+	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/workers"
 )
 
 // Config is the configuration of a Controller. All fields must be set.
 type Config struct {
-	// Store has the APIServices.
+	// Store has the APIServices, which are of the Set.
 	Store *dynamicstorage.Store
+	Set   *builtin.Set
 	// BuiltIn are the groups and versions that the server serves without CRDs.
 	BuiltIn []schema.GroupVersion
 	// Served returns the groups and versions that are served because of CRDs, and Serves reports whether one is.
@@ -33,11 +34,13 @@ type Config struct {
 type Controller struct {
 	config   Config
 	services *dynamicstorage.Resource
+	codec    *builtin.Codec
 	builtIn  sets.Set[schema.GroupVersion]
 	// started is set by Run before it lists what is served. There is no queue before.
 	started atomic.Bool
-	queue   workqueue.TypedRateLimitingInterface[string]
-	// initial are the names that were wrong at the start and are not reconciled yet. It belongs to the goroutine of Run.
+	queue   workers.Queue[string]
+	// initial are the names that were wrong at the start and are not reconciled yet. It belongs to
+	// sync, which is called once at a time.
 	initial sets.Set[string]
 }
 
@@ -45,16 +48,16 @@ const (
 	// coalescing is the time in which changes of a group and version are reconciled once. CRDs are often created
 	// together, and many of them share a group.
 	coalescing = 100 * time.Millisecond
-	// The delays between retries.
-	firstRetry = 100 * time.Millisecond
-	lastRetry  = time.Minute
+	// all stands for all APIServices in the queue.
+	all = ""
 )
 
 // NewController returns a controller. It does nothing before Run.
 func NewController(config Config) *Controller {
 	return &Controller{
 		config:   config,
-		services: config.Store.ResourceAt(Folder),
+		services: config.Store.ResourceAt(apiregistration.Folder),
+		codec:    config.Set.Codec(apiregistration.Definition()),
 		builtIn:  sets.New(config.BuiltIn...),
 		initial:  sets.New[string](),
 	}
@@ -77,30 +80,27 @@ func (c *Controller) Run(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	c.queue = workqueue.NewTypedRateLimitingQueue(
-		workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry))
+	c.queue = workers.NewQueue[string]("autoregister", time.Minute)
 	defer c.queue.ShutDown()
-	defer context.AfterFunc(ctx, c.queue.ShutDown)()
 	c.started.Store(true)
-	if wait.PollUntilContextCancel(ctx, firstRetry, true, c.enqueueWrong) != nil {
-		return // ctx is done
-	}
-	for c.next(ctx) {
-	}
+	c.queue.Add(all)
+	c.queue.Work(ctx, 1, "Failed to reconcile an APIService; will retry", c.sync)
 }
 
-// enqueueWrong enqueues the names whose APIServices are not as they should be.
-func (c *Controller) enqueueWrong(ctx context.Context) (done bool, err error) {
+// sync reconciles one APIService, or enqueues all that are not as they should be.
+func (c *Controller) sync(ctx context.Context, name string) error {
+	if name != all {
+		return c.reconcile(ctx, name)
+	}
 	wrong, err := c.wrong(ctx)
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Failed to list APIServices; will retry")
-		return false, nil
+		return fmt.Errorf("listing: %w", err)
 	}
 	c.initial = wrong
 	for name := range wrong {
 		c.queue.Add(name)
 	}
-	return true, nil
+	return nil
 }
 
 func (c *Controller) wrong(ctx context.Context) (sets.Set[string], error) {
@@ -118,7 +118,7 @@ func (c *Controller) wrong(ctx context.Context) (sets.Set[string], error) {
 		if err != nil {
 			return nil, err
 		}
-		change, err := c.change(entry.Key, entry, true)
+		change, err := c.change(ctx, entry.Key, entry, true)
 		if err == nil && change.Op == dynamicstorage.Keep {
 			wrong.Delete(entry.Key)
 		} else {
@@ -126,23 +126,4 @@ func (c *Controller) wrong(ctx context.Context) (sets.Set[string], error) {
 		}
 	}
 	return wrong, nil
-}
-
-// next reconciles one name. It reports false when the queue was shut down.
-func (c *Controller) next(ctx context.Context) bool {
-	name, shutdown := c.queue.Get()
-	if shutdown {
-		return false
-	}
-	defer c.queue.Done(name)
-	switch err := c.reconcile(ctx, name); {
-	case err == nil:
-		c.queue.Forget(name)
-		c.initial.Delete(name)
-	case ctx.Err() != nil:
-	default:
-		workers.LogFailure(ctx, err, "Failed to reconcile an APIService; will retry", "apiService", name)
-		c.queue.AddRateLimited(name)
-	}
-	return true
 }

@@ -1,17 +1,11 @@
-package apiregistration
+package autoregister
 
 import (
-	"encoding/json"
-	"fmt"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
-	"k8s.io/kube-aggregator/pkg/client/clientset_generated/clientset/scheme"
-
-	"github.com/crd-server/crd-server/internal/builtin/resource"
-	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
 // managedLabel says when an APIService is reconciled: at the start of a server, or always.
@@ -72,29 +66,4 @@ func nameOf(version schema.GroupVersion) string { return version.Version + "." +
 func versionOf(name string) schema.GroupVersion {
 	version, group, _ := strings.Cut(name, ".")
 	return schema.GroupVersion{Group: group, Version: version}
-}
-
-// decode returns a stored APIService, which kube-apiserver may have written in protobuf or in an older version.
-func decode(entry *dynamicstorage.Entry) (*apiregistrationv1.APIService, error) {
-	if entry.Err != nil {
-		return nil, entry.Err
-	}
-	obj, _, err := scheme.Codecs.UniversalDeserializer().Decode(entry.Value, nil, nil)
-	if err == nil {
-		obj, err = resource.As(obj, &apiregistrationv1.APIService{})
-	}
-	if err != nil {
-		return nil, fmt.Errorf("decoding a stored APIService: %w", err)
-	}
-	return obj.(*apiregistrationv1.APIService), nil
-}
-
-// encode returns the value to store.
-func encode(service *apiregistrationv1.APIService) ([]byte, error) {
-	service.SetGroupVersionKind(apiregistrationv1.SchemeGroupVersion.WithKind("APIService"))
-	value, err := json.Marshal(service)
-	if err != nil {
-		return nil, fmt.Errorf("encoding an APIService: %w", err)
-	}
-	return value, nil
 }

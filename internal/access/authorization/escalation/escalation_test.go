@@ -1,4 +1,4 @@
-package rbac_test
+package escalation_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
 
-	"github.com/crd-server/crd-server/internal/builtin/rbac"
+	"github.com/crd-server/crd-server/internal/access/authorization/escalation"
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
@@ -215,7 +215,7 @@ func many(count int) []string { return slices.Repeat([]string{"x"}, count) }
 // authorize returns the function that authorizes writes of a resource.
 func authorize(t *testing.T, allowed verbs, plural string) func(ctx context.Context, obj, old runtime.Object) error {
 	t.Helper()
-	all := resource.Plugins(rbac.Escalation{Authorizer: allowed, Rules: resolver{}}.Plugins())
+	all := resource.Plugins(escalation.Check{Authorizer: allowed, Rules: resolver{}}.Plugins())
 	return all.For(rbacv1.Resource(plural), "")[0].Authorize
 }
 

@@ -1,4 +1,4 @@
-package rbac
+package escalation
 
 import (
 	"errors"
@@ -16,12 +16,12 @@ import (
 const maxPermissions = 100_000
 
 // confirm returns an error unless the user of a write has all permissions that rules give.
-func (e Escalation) confirm(w *write, granted []rbacv1.PolicyRule) error {
+func (c Check) confirm(w *write, granted []rbacv1.PolicyRule) error {
 	if countPermissions(granted) > maxPermissions {
 		return fmt.Errorf("user %q (groups=%q) is attempting to grant more than %d RBAC permissions, "+
 			"which needs the verb escalate or bind", w.user.GetName(), w.user.GetGroups(), maxPermissions)
 	}
-	held, resolving := e.Rules.RulesFor(w, w.user, request.NamespaceValue(w))
+	held, resolving := c.Rules.RulesFor(w, w.user, request.NamespaceValue(w))
 	covered, missing := validation.Covers(held, granted)
 	if covered {
 		return nil

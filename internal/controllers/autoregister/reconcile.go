@@ -1,4 +1,4 @@
-package apiregistration
+package autoregister
 
 import (
 	"context"
@@ -18,29 +18,33 @@ import (
 func (c *Controller) reconcile(ctx context.Context, name string) error {
 	atStart := c.initial.Has(name)
 	_, err := c.services.Update(ctx, name,
-		func(_ context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
-			return c.change(name, current, atStart)
+		func(ctx context.Context, current *dynamicstorage.Entry) (dynamicstorage.Change, error) {
+			return c.change(ctx, name, current, atStart)
 		}, dynamicstorage.UpdateOptions{})
 	if err != nil {
 		return fmt.Errorf("storing: %w", err)
 	}
+	c.initial.Delete(name)
 	return nil
 }
 
 // change returns the change that makes a stored APIService as it should be. current is nil if there is none.
-func (c *Controller) change(name string, current *dynamicstorage.Entry, atStart bool) (dynamicstorage.Change, error) {
+func (c *Controller) change(
+	ctx context.Context, name string, current *dynamicstorage.Entry, atStart bool,
+) (dynamicstorage.Change, error) {
 	wanted := c.wanted(versionOf(name))
 	if current == nil {
 		if wanted == nil {
 			return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
 		}
 		wanted.UID, wanted.CreationTimestamp = uuid.NewUUID(), metav1.Now()
-		return put(wanted)
+		return c.put(ctx, wanted)
 	}
-	found, err := decode(current)
+	obj, err := c.codec.Object(current)
 	if err != nil {
 		return dynamicstorage.Change{}, err
 	}
+	found := obj.(*apiregistrationv1.APIService)
 	switch {
 	case !manages(found, atStart):
 		return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
@@ -50,7 +54,7 @@ func (c *Controller) change(name string, current *dynamicstorage.Entry, atStart 
 		return dynamicstorage.Change{Op: dynamicstorage.Keep}, nil
 	}
 	found.Labels[managedLabel], found.Spec = wanted.Labels[managedLabel], wanted.Spec
-	return put(found)
+	return c.put(ctx, found)
 }
 
 // Initial returns the APIServices of built-in resources, which exist before a server is ready. They are of Definition.
@@ -95,11 +99,10 @@ func isCurrent(found, wanted *apiregistrationv1.APIService) bool {
 }
 
 // put stores an APIService, which is available because this server answers for it.
-func put(service *apiregistrationv1.APIService) (dynamicstorage.Change, error) {
+func (c *Controller) put(
+	ctx context.Context, service *apiregistrationv1.APIService,
+) (dynamicstorage.Change, error) {
 	helper.SetAPIServiceCondition(service, helper.NewLocalAvailableAPIServiceCondition())
-	value, err := encode(service)
-	if err != nil {
-		return dynamicstorage.Change{}, err
-	}
-	return dynamicstorage.Change{Op: dynamicstorage.Put, Value: value}, nil
+	value, _, err := c.codec.Encode(ctx, service)
+	return dynamicstorage.Change{Op: dynamicstorage.Put, Value: value}, err
 }

@@ -1,4 +1,4 @@
-package aggregation
+package rbac
 
 import (
 	"cmp"
@@ -10,9 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Rules returns the rules that an aggregated role has when these roles exist: those of the roles that its first
-// selector matches, by name, then those of its second, without duplicates. The result shares memory with the roles.
-func Rules(role *rbacv1.ClusterRole, all []*rbacv1.ClusterRole) ([]rbacv1.PolicyRule, error) {
+// AggregatedRules returns the rules that an aggregated role has when these roles exist: those of the roles that its
+// first selector matches, by name, then those of its second, without duplicates. The result shares memory with the
+// roles.
+func AggregatedRules(role *rbacv1.ClusterRole, all []*rbacv1.ClusterRole) ([]rbacv1.PolicyRule, error) {
 	var rules []rbacv1.PolicyRule
 	for n := range role.AggregationRule.ClusterRoleSelectors {
 		selector, err := metav1.LabelSelectorAsSelector(&role.AggregationRule.ClusterRoleSelectors[n])

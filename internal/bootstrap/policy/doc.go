@@ -1,10 +1,8 @@
 // Package policy has the default roles and bindings: cluster-admin, admin, edit, view, and those that let users find
 // out about the server and about themselves. Their names, rules and labels are kube-apiserver's.
 //
-// Begin with policy.go. roles.go and bindings.go have those of every server: namespaced.go has the rules of admin, edit
-// and view, controllers.go the roles of the controllers of kube-controller-manager that are of use here. cluster.json
-// has those that only a server with all kinds of Kubernetes has: of nodes, the scheduler, and further controllers.
-// reconcile.go keeps the stored objects.
+// Begin with policy.go. essential.yaml has the objects of every server, and cluster.yaml those that only a server with
+// all kinds of Kubernetes has: of nodes, the scheduler, and further controllers. reconcile.go keeps the stored objects.
 //
 // The rules of admin, edit and view name all kinds that they name in kube-apiserver, such as pods, although the server
 // has few of them. So a user has the same rights here and there, and a role that is moved from a cluster can be created
