@@ -36,10 +36,7 @@ type Etcd struct {
 // New starts an etcd for one test. See Start for configure.
 func New(t testing.TB, configure ...func(*embed.Config)) *Etcd {
 	t.Helper()
-	e, err := start(configure)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := Start(configure...)
 	t.Cleanup(e.Stop)
 	return e
 }
