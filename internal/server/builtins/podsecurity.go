@@ -12,7 +12,7 @@ import (
 )
 
 // newPodSecurity returns the plugins PodSecurity, if pods are served and it is enabled.
-func newPodSecurity(c *Config) ([]resource.Plugin, error) {
+func newPodSecurity(c *Config, namespaces *reader[*corev1.Namespace]) ([]resource.Plugin, error) {
 	pods := corev1.Resource("pods")
 	if c.Set.Find(pods) == nil || !c.Admission.Enabled(podsecurity.Name) {
 		return nil, nil
@@ -26,8 +26,8 @@ func newPodSecurity(c *Config) ([]resource.Plugin, error) {
 		Definitions:   c.Set.Definitions,
 		Configuration: configuration,
 		Version:       registry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent),
-		Namespaces:    namespaceGetter(c),
-		Pods:          namespaceLister[*corev1.Pod](c, pods),
+		Namespaces:    namespaces.get,
+		Pods:          newReader[*corev1.Pod](c, pods).list,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("--admission-control-config-file %s: %s: %w", c.Admission.ConfigFile, podsecurity.Name, err)

@@ -21,7 +21,6 @@ import (
 	"github.com/crd-server/crd-server/internal/bootstrap"
 	"github.com/crd-server/crd-server/internal/builtin/apiregistration"
 	"github.com/crd-server/crd-server/internal/builtin/rbac/policy"
-	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/builtin/scheduling"
 	"github.com/crd-server/crd-server/internal/controllers/namespaces"
 	"github.com/crd-server/crd-server/internal/controllers/serviceaccounts"
@@ -33,6 +32,7 @@ var (
 	clusterRoles        = rbacv1.Resource("clusterroles")
 	clusterRoleBindings = rbacv1.Resource("clusterrolebindings")
 	configMaps          = corev1.Resource("configmaps")
+	namespacesResource  = corev1.Resource("namespaces")
 	priorityClasses     = schedulingv1.Resource("priorityclasses")
 )
 
@@ -53,7 +53,7 @@ func NewSystemObjects(c *Config) (*SystemObjects, error) {
 	exist := make(chan struct{})
 	o := &SystemObjects{Config: c, exist: exist, apiServices: newAPIServices(c, exist), roles: newRoleReconciler(c)}
 	for _, namespace := range namespaces.System() {
-		o.add(corev1.Resource("namespaces"), bootstrap.Object{Object: namespace, Fields: namespaces.SystemFields})
+		o.add(namespacesResource, bootstrap.Object{Object: namespace, Fields: namespaces.SystemFields})
 	}
 	for _, service := range o.apiServices.Initial() {
 		o.add(apiregistrationv1.Resource("apiservices"), bootstrap.Object{Object: service})
@@ -120,7 +120,7 @@ func (o *SystemObjects) addRoles() {
 	for _, binding := range defaults.ClusterRoleBindings {
 		object := bootstrap.Object{Object: binding, Fields: policy.BindingFields(binding, binding.Subjects)}
 		if binding.Name == policy.PublicInfoViewer {
-			object.Complete = o.likeDiscovery(o.roles.ClusterRoleBindings)
+			object.Complete = o.likeDiscovery
 		}
 		o.add(clusterRoleBindings, object)
 	}
@@ -134,29 +134,21 @@ func (o *SystemObjects) addRoles() {
 	}
 }
 
-// likeDiscovery returns a function that gives a new binding of policy.PublicInfoViewer the subjects, labels and
-// annotations of the binding of policy.Discovery, if that exists: an administrator may have changed it.
-func (o *SystemObjects) likeDiscovery(
-	d *resource.Definition,
-) func(ctx context.Context, object *bootstrap.Object) error {
-	return func(ctx context.Context, object *bootstrap.Object) error {
-		entry, _, err := o.Store.ResourceAt(d.StorageFolder()).Get(ctx, policy.Discovery, dynamicstorage.ReadAt{})
-		if errors.Is(err, dynamicstorage.ErrNotFound) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read %s: %w", policy.Discovery, err)
-		}
-		found, err := o.Set.Codec(d).Object(entry)
-		if err != nil {
-			return err
-		}
-		discovery, binding := found.(*rbacv1.ClusterRoleBinding), object.Object.(*rbacv1.ClusterRoleBinding)
-		binding.Subjects, binding.Labels = discovery.Subjects, discovery.Labels
-		binding.Annotations = discovery.Annotations
-		object.Fields = policy.BindingFields(binding, binding.Subjects)
+// likeDiscovery gives a new binding of policy.PublicInfoViewer the subjects, labels and annotations of the binding of
+// policy.Discovery, if that exists: an administrator may have changed it.
+func (o *SystemObjects) likeDiscovery(ctx context.Context, object *bootstrap.Object) error {
+	discovery, err := newReader[*rbacv1.ClusterRoleBinding](o.Config, clusterRoleBindings).get(ctx, policy.Discovery)
+	if errors.Is(err, dynamicstorage.ErrNotFound) {
 		return nil
 	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", policy.Discovery, err)
+	}
+	binding := object.Object.(*rbacv1.ClusterRoleBinding)
+	binding.Subjects, binding.Labels = discovery.Subjects, discovery.Labels
+	binding.Annotations = discovery.Annotations
+	object.Fields = policy.BindingFields(binding, binding.Subjects)
+	return nil
 }
 
 // addTrust adds the ConfigMap with the authorities of clients.
