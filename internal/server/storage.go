@@ -71,7 +71,7 @@ func newStorage(o *ValidOptions, connection *etcd.Connection, transformer *encry
 	table := crds.NewTable(informer)
 	logDefinitions(table, o.Logger)
 	folders := o.folders()
-	etcd.Measure(connection.Client, folders, func(group, plural string) bool {
+	connection.Measure(folders, func(group, plural string) bool {
 		_, served := table.Get(plural + "." + group)
 		return served || group == crds.GroupName && plural == crds.Plural
 	})
