@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
-	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"go.opentelemetry.io/otel"
@@ -50,8 +49,8 @@ func (o *ValidOptions) Apply() error {
 	}
 	metricsfeatures.ApplyFeatureGates(utilfeature.DefaultFeatureGate)
 	out := io.Writer(os.Stderr)
-	if o.Logs.Verbosity == 0 && len(o.Logs.VModule) == 0 {
-		out = &quietLog{out: out, now: time.Now}
+	if len(o.Logs.VModule) == 0 {
+		out = newQuietLog(out)
 	}
 	err := logsapi.ValidateAndApplyWithOptions(o.Logs.LoggingConfiguration,
 		&logsapi.LoggingOptions{ErrorStream: out, InfoStream: out}, nil)
@@ -118,6 +117,5 @@ func serveVerbosity(w http.ResponseWriter, req *http.Request) {
 		fmt.Fprintln(w, err)
 		return
 	}
-	verbose.Store(string(value) != "0")
 	fmt.Fprintln(w, message)
 }
