@@ -52,7 +52,7 @@ func (o *ValidOptions) Apply() error {
 	if len(o.Logs.VModule) == 0 {
 		out = newQuietLog(out)
 	}
-	err := logsapi.ValidateAndApplyWithOptions(o.Logs.LoggingConfiguration,
+	err := logsapi.ValidateAndApplyWithOptions(o.Logs,
 		&logsapi.LoggingOptions{ErrorStream: out, InfoStream: out}, nil)
 	if err != nil {
 		return err
@@ -85,11 +85,8 @@ func (o *Options) emulate() error {
 	if emulated == nil || err != nil {
 		return err
 	}
-	effective, ok := compatibility.DefaultComponentGlobalsRegistry.
+	effective := compatibility.DefaultComponentGlobalsRegistry.
 		EffectiveVersionFor(basecompatibility.DefaultKubeComponent).(basecompatibility.MutableEffectiveVersion)
-	if !ok {
-		return errors.New("the libraries' version cannot be changed")
-	}
 	effective.SetEmulationVersion(emulated)
 	if errs := effective.Validate(); len(errs) > 0 {
 		return errs[0]

@@ -46,7 +46,7 @@ func (p *Protocol) apply(c *tls.Config) (err error) {
 }
 
 // named returns the certificates for certain names, which are watched.
-func (c *Config) named() (contents []*dynamiccertificates.DynamicFileSNIContent, err error) {
+func (c *Config) named() (contents []dynamiccertificates.SNICertKeyContentProvider, err error) {
 	for _, pair := range c.Named {
 		content, err := dynamiccertificates.NewDynamicSNIContentFromFiles(
 			"sni-cert", pair.CertFile, pair.KeyFile, pair.Names...)

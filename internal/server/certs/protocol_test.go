@@ -18,12 +18,12 @@ func handshake(t *testing.T, c *Config, client *tls.Config) (tls.ConnectionState
 	c.BindAddress = net.IPv4(127, 0, 0, 1)
 	dir := newDataDir(t)
 	id := identityAt(t, dir, time.Now(), func(made *Config) { *made = *c })
-	authorities, watchers, err := ReadAuthorities(id)
+	authorities, err := ReadAuthorities(id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	serving, err := NewTLS(c, id, Authorities{
-		CAContentProvider: dynamiccertificates.NewUnionCAContentProvider(authorities...), Watchers: watchers,
+		CAContentProvider: dynamiccertificates.NewUnionCAContentProvider(authorities...), Read: authorities,
 	})
 	if err != nil {
 		t.Fatal(err)
