@@ -41,10 +41,7 @@ func ask(ctx context.Context, found *manifestSet, r *report) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	c, err := newClient(config, r)
-	if err != nil {
-		return err
-	}
+	c := newClient(config, r)
 	if err := c.applyDefinitions(ctx, found.definitions); err != nil {
 		return err
 	}

@@ -33,20 +33,14 @@ type client struct {
 	invalid map[schema.GroupKind]bool
 }
 
-func newClient(config *rest.Config, r *report) (*client, error) {
+// newClient returns a client of the server. Its configuration is that of the server itself, so it is never wrong.
+func newClient(config *rest.Config, r *report) *client {
 	config.WarningHandlerWithContext = r
-	resources, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("set up the client: %w", err)
-	}
-	kinds, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("set up the client: %w", err)
-	}
+	kinds := memory.NewMemCacheClient(discovery.NewDiscoveryClientForConfigOrDie(config))
 	return &client{
-		resources: resources, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(kinds)),
+		resources: dynamic.NewForConfigOrDie(config), mapper: restmapper.NewDeferredDiscoveryRESTMapper(kinds),
 		report: r, namespaces: map[string]bool{}, invalid: map[schema.GroupKind]bool{},
-	}, nil
+	}
 }
 
 // create creates the object in a dry run, with the errors of kubectl create.
