@@ -16,12 +16,12 @@ import (
 const healthTimeout = 2 * time.Second
 
 // stage is a part of the start, at whose end hooks are done.
-type stage int
+type stage string
 
 const (
-	started  stage = iota // requests are served, and controllers run
-	synced                // all stored CRDs, roles and bindings are known
-	prepared              // the objects that every server has exist
+	started  stage = "started"  // requests are served, and controllers run
+	synced   stage = "synced"   // all stored CRDs, roles and bindings are known
+	prepared stage = "prepared" // the objects that every server has exist
 )
 
 // hook is a step of the start that health checks report.
