@@ -89,7 +89,9 @@ func (o *Options) validate() []error {
 }
 
 func (o *ServingOptions) validate() []error {
-	all := mistakes(o.Protocol.Validate())
+	var all mistakes
+	err := o.Protocol.Validate()
+	all.add(err != nil, "%w", err)
 	all.add(o.SecurePort < 0 || o.SecurePort > 65535, "--secure-port must be between 0 and 65535, not %d", o.SecurePort)
 	all.add((o.CertFile == "") != (o.KeyFile == ""), "--tls-cert-file and --tls-private-key-file must be given together")
 	all.add(!slices.Contains(reconcilers, o.EndpointReconciler), "--endpoint-reconciler-type: %q is none of %s",

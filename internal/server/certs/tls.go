@@ -80,10 +80,6 @@ func NewTLS(c *Config, id *Identity, clients Authorities) (*TLS, error) {
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s is unreadable: %w", id.CertFile, datadir.Cause(err))
 	}
-	named, err := c.named()
-	if err != nil {
-		return nil, err
-	}
 	base := &tls.Config{
 		NextProtos: []string{"h2", "http/1.1"},
 		// By default crypto/tls begins with records of the size of a packet. Clients need whole objects, which then
@@ -97,8 +93,15 @@ func NewTLS(c *Config, id *Identity, clients Authorities) (*TLS, error) {
 	}
 	s := &TLS{Config: base}
 	s.watch(certificate)
-	for _, content := range named {
+	var named []dynamiccertificates.SNICertKeyContentProvider
+	for _, pair := range c.Named {
+		content, err := dynamiccertificates.NewDynamicSNIContentFromFiles(
+			"sni-cert", pair.CertFile, pair.KeyFile, pair.Names...)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-sni-cert-key %s: certificate is unreadable: %w", pair.CertFile, datadir.Cause(err))
+		}
 		s.watch(content)
+		named = append(named, content)
 	}
 	for _, content := range clients.Read {
 		s.watch(content)
