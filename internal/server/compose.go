@@ -83,7 +83,12 @@ func compose(c *components) (*resourceServer, error) {
 	}
 	kinds := builtinsConfig(c)
 	conditions := crdlifecycle.NewReconciler(crdlifecycle.Config{Store: c.storage.store, Table: c.storage.table})
-	published := newDiscovery(c)
+	published := discovery.New(c.storage.table, discovery.Options{
+		Delegate: http.HandlerFunc(notFound), Version: documentVersion,
+		Reviews: c.options.Authorization.Kubeconfig == "", // a host cluster that reviews access serves reviews itself
+		Core:    c.options.Aggregator.Kubeconfig == "",    // so does any host cluster core/v1
+		Builtin: c.storage.builtins.Definitions,
+	})
 	writes, err := builtins.NewWrites(kinds)
 	if err != nil {
 		return nil, err
@@ -135,15 +140,6 @@ func builtinsConfig(c *components) *builtins.Config {
 		Services: services, Trust: c.access.trust, Runs: o.Resources.runsController,
 		GarbageCollection: o.garbageCollection(), Identifies: o.identifies(),
 	}
-}
-
-func newDiscovery(c *components) *discovery.Discovery {
-	return discovery.New(c.storage.table, discovery.Options{
-		Delegate: http.HandlerFunc(notFound), Version: documentVersion,
-		Reviews: c.options.Authorization.Kubeconfig == "", // a host cluster that reviews access serves reviews itself
-		Core:    c.options.Aggregator.Kubeconfig == "",    // so does any host cluster core/v1
-		Builtin: c.storage.builtins.Definitions,
-	})
 }
 
 // newHandlers returns the handlers. conditions updates the conditions of a CRD that was written.

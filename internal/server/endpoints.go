@@ -12,11 +12,10 @@ import (
 // The values of --endpoint-reconciler-type, which are those of kube-apiserver.
 const (
 	reconcilerLease = "lease"
-	reconcilerCount = "master-count"
 	reconcilerNone  = "none"
 )
 
-var reconcilers = []string{reconcilerCount, reconcilerLease, reconcilerNone}
+var reconcilers = []string{"master-count", reconcilerLease, reconcilerNone}
 
 // advertised returns the address of the server for members of the cluster; nil if no address can be an endpoint.
 func (o *ServingOptions) advertised() net.IP {

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -33,13 +32,9 @@ func install(ctx context.Context, own *rest.Config, manifests []manifest) error 
 		return nil
 	}
 	// A metadata client does not decode whole CRDs.
-	client, err := metadata.NewForConfig(own)
-	if err != nil {
-		return fmt.Errorf("set up the client for --crds: %w", err)
-	}
-	i := installer{client.Resource(definitionsResource)}
+	i := installer{metadata.NewForConfigOrDie(own).Resource(definitionsResource)}
 	changes := make([]bool, len(manifests))
-	err = forEach(ctx, manifests, func(ctx context.Context, n int) (err error) {
+	err := forEach(ctx, manifests, func(ctx context.Context, n int) (err error) {
 		changes[n], err = i.wouldChange(ctx, manifests[n])
 		return err
 	})

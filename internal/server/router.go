@@ -53,8 +53,12 @@ func newRouter(r *routes) (router http.Handler, paths []string, err error) {
 	for _, path := range healthPaths { // a check that does not exist: as plain text, like all answers of checks
 		mux.Handle(path+"/*", http.NotFoundHandler())
 	}
-	handle("/version", onlyGet(serveVersion()))
-	mux.Handle("/version/", onlyGet(serveVersion()))
+	info := versionInfo()
+	version := onlyGet(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		responsewriters.WriteRawJSON(http.StatusOK, info, w)
+	}))
+	handle("/version", version)
+	mux.Handle("/version/", version)
 
 	handle("/api", r.api)
 	mux.Handle("/api/", r.api)
@@ -71,7 +75,7 @@ func newRouter(r *routes) (router http.Handler, paths []string, err error) {
 	mux.Handle("/openapi/v3/*", r.openAPIV3)
 
 	metrics.Register()
-	metrics.ShowBuild(versionInfo())
+	metrics.ShowBuild(info)
 	handle("/metrics", metrics.Handler(r.options.Profiling, r.metrics...))
 	if r.options.Profiling {
 		slis.SLIMetricsWithReset{}.Install(muxFunc(handle))
@@ -138,13 +142,6 @@ func (i *index) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	paths := slices.Concat(i.paths, i.served())
 	slices.Sort(paths)
 	responsewriters.WriteRawJSON(http.StatusOK, metav1.RootPaths{Paths: slices.Compact(paths)}, w)
-}
-
-func serveVersion() http.Handler {
-	info := versionInfo()
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		responsewriters.WriteRawJSON(http.StatusOK, info, w)
-	})
 }
 
 // onlyGet refuses methods other than GET and HEAD with a Status.

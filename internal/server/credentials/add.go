@@ -140,12 +140,9 @@ const (
 func (m *Manager) accepted(ctx context.Context, credential *clientcmdapi.AuthInfo) error {
 	config := rest.AnonymousClientConfig(m.config)
 	config.CertData, config.KeyData = credential.ClientCertificateData, credential.ClientKeyData
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("try the new certificate: %w", err)
-	}
+	client := kubernetes.NewForConfigOrDie(config) // that of the admin was read, and the certificate was just made
 	var refused error
-	err = wait.PollUntilContextTimeout(ctx, acceptedPoll, accepting, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, acceptedPoll, accepting, true, func(ctx context.Context) (bool, error) {
 		_, refused = client.AuthenticationV1().SelfSubjectReviews().Create(ctx,
 			&authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 		// Only who is known can be forbidden something.

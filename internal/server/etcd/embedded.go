@@ -135,9 +135,5 @@ func embeddedConfig(dir string) *embed.Config {
 func logger() *zap.Logger {
 	c := zap.NewProductionConfig()
 	c.Level = zap.NewAtomicLevelAt(zapcore.DPanicLevel)
-	logger, err := c.Build()
-	if err != nil {
-		return zap.NewNop()
-	}
-	return logger
+	return zap.Must(c.Build())
 }

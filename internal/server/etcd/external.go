@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,11 +79,8 @@ func Connect(ctx context.Context, o *Options) (*Connection, error) {
 
 // tlsConfig returns nil unless a flag or an https URL asks for TLS.
 func (o *Options) tlsConfig() (*tls.Config, error) {
-	wanted := o.CAFile != "" || o.CertFile != ""
-	for _, server := range o.Servers {
-		wanted = wanted || strings.HasPrefix(server, "https://")
-	}
-	if !wanted {
+	isSecure := func(server string) bool { return strings.HasPrefix(server, "https://") }
+	if o.CAFile == "" && o.CertFile == "" && !slices.ContainsFunc(o.Servers, isSecure) {
 		return nil, nil
 	}
 	files := transport.TLSInfo{CertFile: o.CertFile, KeyFile: o.KeyFile, TrustedCAFile: o.CAFile}
