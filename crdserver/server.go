@@ -45,8 +45,8 @@ func (s *Server) Run(ctx context.Context) error {
 	var failed error
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	o.OnReady = func(r server.Ready) {
-		if failed = s.setReady(r); failed != nil {
+	o.OnReady = func(kubeconfig []byte) {
+		if failed = s.setReady(kubeconfig); failed != nil {
 			cancel(failed)
 		}
 	}
@@ -84,13 +84,13 @@ func (s *Server) Kubeconfig() []byte {
 }
 
 // setReady sets what the methods of a ready server return, and closes ready.
-func (s *Server) setReady(r server.Ready) error {
-	config, err := clientcmd.RESTConfigFromKubeConfig(r.Kubeconfig)
+func (s *Server) setReady(kubeconfig []byte) error {
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
 		return err
 	}
 	config.QPS, config.Dial = -1, dialer(s.options.Listener)
-	s.config, s.kubeconfig = config, r.Kubeconfig
+	s.config, s.kubeconfig = config, kubeconfig
 	close(s.ready)
 	return nil
 }

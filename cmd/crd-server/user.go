@@ -144,11 +144,7 @@ func newUserList(dataDir *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			records, err := manager.List(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return credentials.Print(cmd.OutOrStdout(), format, records)
+			return manager.Print(cmd.Context(), cmd.OutOrStdout(), format)
 		},
 	}
 	command.Flags().StringVarP(&format, "output", "o", "", "The format: json or yaml. By default a table.")

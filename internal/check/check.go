@@ -41,17 +41,9 @@ func ask(ctx context.Context, found *manifestSet, r *report) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
-	c, err := newClient(config, r)
-	if err != nil {
-		return err
-	}
-	defer c.close()
+	c := newClient(config, r)
 	if err := c.applyDefinitions(ctx, found.definitions); err != nil {
 		return err
 	}
-	// Now the server serves the kinds of the CRDs.
-	if err := c.discover(); err != nil {
-		return err
-	}
-	return c.tryObjects(ctx, found.objects)
+	return c.tryObjects(ctx, found.objects) // the server serves the kinds of the CRDs now
 }

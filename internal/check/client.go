@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -12,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/restmapper"
@@ -24,50 +23,24 @@ const fieldManager = "crd-server-check"
 
 // client applies manifests and reports those that the server refuses.
 type client struct {
-	web       *http.Client
 	resources dynamic.Interface
-	discovery discovery.DiscoveryInterface
-	mapper    meta.RESTMapper // set by discover
-	report    *report
+	// mapper knows the kinds that the server serves when it is used first.
+	mapper meta.RESTMapper
+	report *report
 	// namespaces exist.
 	namespaces map[string]bool
 	// invalid are the kinds of CRDs that have mistakes.
 	invalid map[schema.GroupKind]bool
 }
 
-func newClient(config *rest.Config, r *report) (*client, error) {
-	config = rest.CopyConfig(config)
-	config.QPS = -1
+// newClient returns a client of the server. Its configuration is that of the server itself, so it is never wrong.
+func newClient(config *rest.Config, r *report) *client {
 	config.WarningHandlerWithContext = r
-	web, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, fmt.Errorf("set up the client: %w", err)
-	}
-	resources, err := dynamic.NewForConfigAndClient(config, web)
-	if err != nil {
-		return nil, fmt.Errorf("set up the client: %w", err)
-	}
-	discovering, err := discovery.NewDiscoveryClientForConfigAndClient(config, web)
-	if err != nil {
-		return nil, fmt.Errorf("set up the client: %w", err)
-	}
+	kinds := memory.NewMemCacheClient(discovery.NewDiscoveryClientForConfigOrDie(config))
 	return &client{
-		web: web, resources: resources, discovery: discovering, report: r,
-		namespaces: map[string]bool{}, invalid: map[schema.GroupKind]bool{},
-	}, nil
-}
-
-// close closes the connections. A server that stops waits for them.
-func (c *client) close() { utilnet.CloseIdleConnectionsFor(c.web.Transport) }
-
-// discover learns the kinds that the server serves now.
-func (c *client) discover() error {
-	groups, err := restmapper.GetAPIGroupResources(c.discovery)
-	if err != nil {
-		return fmt.Errorf("discover the served kinds: %w", err)
+		resources: dynamic.NewForConfigOrDie(config), mapper: restmapper.NewDeferredDiscoveryRESTMapper(kinds),
+		report: r, namespaces: map[string]bool{}, invalid: map[schema.GroupKind]bool{},
 	}
-	c.mapper = restmapper.NewDiscoveryRESTMapper(groups)
-	return nil
 }
 
 // create creates the object in a dry run, with the errors of kubectl create.
@@ -96,13 +69,17 @@ func apply(
 	return err
 }
 
-// refused reports a manifest if err is the server's answer to it. Other errors are returned: they are not a mistake in
-// the manifest.
-func (c *client) refused(m *manifest, err error) error {
+// try reports whether the server takes a manifest. Answers of the server are mistakes in the manifest; other errors are
+// returned.
+func (c *client) try(m *manifest, request func() error) (valid bool, err error) {
+	failed := c.report.failed
+	err = request()
 	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return fmt.Errorf("%s:%d: %w", m.file, m.line, err)
+	switch {
+	case errors.As(err, &status):
+		c.report.fail(m, err)
+	case err != nil:
+		return false, fmt.Errorf("%s:%d: %w", m.File, m.Line, err)
 	}
-	c.report.fail(m, err)
-	return nil
+	return c.report.failed == failed, nil
 }

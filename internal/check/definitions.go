@@ -18,21 +18,19 @@ func (c *client) applyDefinitions(ctx context.Context, all []*manifest) error {
 	first := map[string]*manifest{}
 	for _, m := range all {
 		if other, ok := first[m.GetName()]; ok {
-			c.report.fail(m, fmt.Errorf("another one of this name is in %s:%d", other.file, other.line))
+			c.report.fail(m, fmt.Errorf("another one of this name is in %s:%d", other.File, other.Line))
 			continue
 		}
 		first[m.GetName()] = m
-		failed := c.report.failed
-		if err := c.applyDefinition(ctx, m); err != nil {
-			if err := c.refused(m, err); err != nil {
-				return err
-			}
-		}
-		if c.report.failed > failed {
+		valid, err := c.try(m, func() error { return c.applyDefinition(ctx, m) })
+		switch {
+		case err != nil:
+			return err
+		case valid:
+			c.report.definitions++
+		default:
 			c.invalid[definedKind(m)] = true
-			continue
 		}
-		c.report.definitions++
 	}
 	return nil
 }
@@ -57,29 +55,21 @@ func (c *client) applyDefinition(ctx context.Context, m *manifest) error {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(applied.Object, definition); err != nil {
 		return err
 	}
-	if wrong := wrongCondition(definition.Status.Conditions); wrong != nil {
-		c.report.fail(m, fmt.Errorf("condition %s is %s: %s", wrong.Type, wrong.Status, wrong.Message))
+	for _, is := range definition.Status.Conditions {
+		if is.Status == wrong[is.Type] {
+			c.report.fail(m, fmt.Errorf("condition %s is %s: %s", is.Type, is.Status, is.Message))
+			break // the others follow from the first
+		}
 	}
 	return nil
 }
 
-type condition = apiextensionsv1.CustomResourceDefinitionCondition
-
-// wrongCondition returns the condition that says why objects cannot be created as the CRD wants, or nil.
-func wrongCondition(conditions []condition) *condition {
-	for _, wrong := range []condition{
-		{Type: apiextensionsv1.NamesAccepted, Status: apiextensionsv1.ConditionFalse},
-		{Type: apiextensionsv1.NonStructuralSchema, Status: apiextensionsv1.ConditionTrue},
-		{Type: apiextensionsv1.KubernetesAPIApprovalPolicyConformant, Status: apiextensionsv1.ConditionFalse},
-		{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionFalse},
-	} {
-		for i := range conditions {
-			if conditions[i].Type == wrong.Type && conditions[i].Status == wrong.Status {
-				return &conditions[i]
-			}
-		}
-	}
-	return nil
+// wrong are the conditions that say why objects cannot be created as the CRD wants.
+var wrong = map[apiextensionsv1.CustomResourceDefinitionConditionType]apiextensionsv1.ConditionStatus{
+	apiextensionsv1.NamesAccepted:                         apiextensionsv1.ConditionFalse,
+	apiextensionsv1.NonStructuralSchema:                   apiextensionsv1.ConditionTrue,
+	apiextensionsv1.KubernetesAPIApprovalPolicyConformant: apiextensionsv1.ConditionFalse,
+	apiextensionsv1.Established:                           apiextensionsv1.ConditionFalse,
 }
 
 // definedKind returns the kind that a CRD defines. What the CRD leaves out is empty.

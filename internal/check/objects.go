@@ -31,13 +31,11 @@ func (c *client) tryObjects(ctx context.Context, objects []*manifest) error {
 		if err != nil {
 			return err
 		}
-		failed := c.report.failed
-		if err := c.tryObject(ctx, m, mapping); err != nil {
-			if err := c.refused(m, err); err != nil {
-				return err
-			}
+		valid, err := c.try(m, func() error { return c.tryObject(ctx, m, mapping) })
+		if err != nil {
+			return err
 		}
-		if c.report.failed == failed {
+		if valid {
 			c.report.objects++
 		}
 	}

@@ -2,10 +2,8 @@ package check
 
 import (
 	"errors"
-	"io"
 	"os"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crd-server/crd-server/internal/manifests"
@@ -16,11 +14,9 @@ const kustomizeGroup = "kustomize.config.k8s.io"
 
 var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// manifest is an object with its position.
+// manifest is a manifest to check.
 type manifest struct {
-	*unstructured.Unstructured
-	file string
-	line int
+	manifests.Manifest
 	// number is the number of manifests that were read before.
 	number int
 }
@@ -32,15 +28,6 @@ type manifestSet struct {
 	definitions, objects []*manifest
 	// read counts all manifests, also those that are not in the set because of a mistake.
 	read int
-}
-
-// next returns the next manifest that is read.
-func (s *manifestSet) next(document *manifests.Document, object map[string]any) *manifest {
-	s.read++
-	return &manifest{
-		Unstructured: &unstructured.Unstructured{Object: object},
-		file:         document.File, line: document.Line, number: s.read - 1,
-	}
 }
 
 func (s *manifestSet) add(m *manifest) {
@@ -55,7 +42,7 @@ func (s *manifestSet) add(m *manifest) {
 func read(paths []string, r *report) (*manifestSet, error) {
 	set, seen := &manifestSet{}, map[string]bool{}
 	for _, path := range paths {
-		files, err := manifests.Tree(path)
+		files, err := manifests.Files(path, true)
 		if err != nil {
 			return nil, err
 		}
@@ -79,39 +66,28 @@ func read(paths []string, r *report) (*manifestSet, error) {
 // readFile adds the manifests of a file. A directory may have files that are no manifests: documents without apiVersion
 // and kind are skipped there.
 func (s *manifestSet) readFile(file string, inDirectory bool, r *report) error {
-	documents, err := manifests.Open(file)
+	all, err := manifests.Read(file)
 	if err != nil {
 		return err
 	}
-	for {
-		document, err := documents.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
+	for read, err := range all {
 		noSyntaxError := err == nil || errors.Is(err, manifests.ErrNotObject)
-		if inDirectory && noSyntaxError && !claimsToBeObject(document.Object) {
+		if inDirectory && read.Item < 0 && noSyntaxError && !claimsToBeObject(read.Object) ||
+			err == nil && read.GroupVersionKind().Group == kustomizeGroup {
 			continue
 		}
-		var objects []*unstructured.Unstructured
+		m := &manifest{read, s.read}
+		s.read++
 		if err == nil {
-			objects, err = document.Objects()
+			err = checkKind(m)
 		}
 		if err != nil {
-			r.fail(s.next(&document, document.Object), err)
+			r.fail(m, err)
 			continue
 		}
-		for _, object := range objects {
-			if object.GroupVersionKind().Group == kustomizeGroup {
-				continue
-			}
-			m := s.next(&document, object.Object)
-			if err := checkKind(m); err != nil {
-				r.fail(m, err)
-				continue
-			}
-			s.add(m)
-		}
+		s.add(m)
 	}
+	return nil
 }
 
 func claimsToBeObject(object map[string]any) bool {

@@ -28,7 +28,7 @@ type finding struct {
 // String formats the finding as compilers do.
 func (f finding) String() string {
 	m := f.manifest
-	parts := []string{fmt.Sprintf("%s:%d", m.file, m.line)}
+	parts := []string{fmt.Sprintf("%s:%d", m.File, m.Line)}
 	if what := strings.TrimSpace(m.GetKind() + " " + cmp.Or(m.GetName(), m.GetGenerateName())); what != "" {
 		parts = append(parts, what)
 	}

@@ -42,17 +42,12 @@ func (o *Options) Validate() []error {
 // Transformer encrypts and decrypts values. It follows its configuration while Run runs.
 type Transformer struct {
 	resourceOf func(key string) schema.GroupResource
-	source     source
+	source     value.ResourceTransformers // with or without reloads
 	checks     []healthz.HealthChecker
 	follow     func(context.Context)
 
 	// resources caches transformers by group and resource, because a lookup in the configuration takes longer.
 	resources sync.Map // schema.GroupResource -> value.Transformer
-}
-
-// source is the transformers that encryptionconfig makes, with or without reloads.
-type source interface {
-	TransformerForResource(schema.GroupResource) value.Transformer
 }
 
 // New reads the configuration; nil without one. The connections to key management services end with lifecycle.
@@ -85,16 +80,22 @@ func New(
 	return t, nil
 }
 
-// Run follows the configuration until ctx is done.
+// Run follows the configuration until ctx is done. A nil transformer has none.
 func (t *Transformer) Run(ctx context.Context) {
-	if t.follow != nil {
+	if t != nil && t.follow != nil {
 		t.follow(ctx)
 	}
 	<-ctx.Done()
 }
 
-// Checks returns health checks that fail while a key management service does not answer. The names are upstream's.
-func (t *Transformer) Checks() []healthz.HealthChecker { return t.checks }
+// Checks returns health checks that fail while a key management service does not answer. The names are upstream's. A
+// nil transformer has none.
+func (t *Transformer) Checks() []healthz.HealthChecker {
+	if t == nil {
+		return nil
+	}
+	return t.checks
+}
 
 // FromStorage decrypts the value of a key in etcd. A stale value should be written again, so that the first provider
 // encrypts it.

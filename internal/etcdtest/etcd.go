@@ -36,10 +36,7 @@ type Etcd struct {
 // New starts an etcd for one test. See Start for configure.
 func New(t testing.TB, configure ...func(*embed.Config)) *Etcd {
 	t.Helper()
-	e, err := start(configure)
-	if err != nil {
-		t.Fatal(err)
-	}
+	e := Start(configure...)
 	t.Cleanup(e.Stop)
 	return e
 }
@@ -58,8 +55,8 @@ func Main(m *testing.M, shared **Etcd) int {
 	return code
 }
 
-// Start starts an etcd for a TestMain that needs more than Main. It panics on an error. By default the etcd serves
-// clients at a socket and does not sync its files; configure may change that.
+// Start starts an etcd for a TestMain that needs more than Main. It panics on an error. By default the etcd has no
+// peers, serves clients at a socket, and does not sync its files; configure may change that.
 func Start(configure ...func(*embed.Config)) *Etcd {
 	e, err := start(configure)
 	if err != nil {
@@ -74,7 +71,14 @@ func start(configure []func(*embed.Config)) (*Etcd, error) {
 		return nil, err
 	}
 	e := &Etcd{Dir: dir}
-	config := defaults(dir)
+	config := embed.NewConfig()
+	config.Dir = filepath.Join(dir, "data")
+	config.ListenPeerUrls = nil
+	config.ListenClientUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(dir, "client")}}
+	config.AdvertiseClientUrls = config.ListenClientUrls
+	config.TickMs, config.ElectionMs = 10, 100
+	config.UnsafeNoFsync = true
+	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
 	for _, change := range configure {
 		change(config)
 	}
@@ -94,19 +98,6 @@ func start(configure []func(*embed.Config)) (*Etcd, error) {
 	}
 	e.Client = v3client.New(e.server.Server)
 	return e, nil
-}
-
-// defaults returns the configuration of an etcd without peers and logs, with short timeouts.
-func defaults(dir string) *embed.Config {
-	config := embed.NewConfig()
-	config.Dir = filepath.Join(dir, "data")
-	config.ListenPeerUrls = nil
-	config.ListenClientUrls = []url.URL{{Scheme: "unix", Path: filepath.Join(dir, "client")}}
-	config.AdvertiseClientUrls = config.ListenClientUrls
-	config.TickMs, config.ElectionMs = 10, 100
-	config.UnsafeNoFsync = true
-	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.NewNop())
-	return config
 }
 
 // Stop stops the etcd and removes its files.

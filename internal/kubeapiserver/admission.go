@@ -8,21 +8,17 @@ import (
 	"github.com/crd-server/crd-server/internal/access/admission/plugins/storageobjectinuseprotection"
 )
 
+// admissionFlags are the flags for admission plugins, in the order in which completeAdmission checks them.
+var admissionFlags = [...]string{"--enable-admission-plugins", "--disable-admission-plugins", "--admission-control"}
+
 // completeAdmission gives the server the admission plugins that it has. It returns the flags that enable others.
 func (o *Options) completeAdmission() (without []string, err error) {
 	a := &o.server.Admission
-	given := []struct {
-		flag  string
-		names []string
-	}{
-		{"--enable-admission-plugins", a.Enable},
-		{"--disable-admission-plugins", a.Disable},
-		{"--admission-control", o.admissionControl},
-	}
-	for _, g := range given {
-		for _, name := range g.names {
+	plugins := readTables().Plugins
+	for n, names := range [][]string{a.Enable, a.Disable, o.admissionControl} {
+		for _, name := range names {
 			if !slices.Contains(plugins, name) {
-				return nil, fmt.Errorf("%s: plugin %q is unknown", g.flag, name)
+				return nil, fmt.Errorf("%s: plugin %q is unknown", admissionFlags[n], name)
 			}
 		}
 	}

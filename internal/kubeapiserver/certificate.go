@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// generateMissing writes the certificate of the certificate directory, unless it exists.
+// generateMissing writes the certificate of the certificate directory, unless it exists. The server signs it itself.
 func (o *Options) generateMissing(certificateFile, keyFile string) error {
 	exist, err := cert.CanReadCertAndKey(certificateFile, keyFile)
 	if err != nil {
@@ -17,11 +17,6 @@ func (o *Options) generateMissing(certificateFile, keyFile string) error {
 	if exist {
 		return nil
 	}
-	return o.generate(certificateFile, keyFile)
-}
-
-// generate writes a certificate that the server has signed itself.
-func (o *Options) generate(certificateFile, keyFile string) error {
 	names := []string{"kubernetes.default.svc", "kubernetes.default", "kubernetes", "localhost"}
 	addresses := []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
 	serving := &o.server.Serving
@@ -38,10 +33,10 @@ func (o *Options) generate(certificateFile, keyFile string) error {
 	if err != nil {
 		return fmt.Errorf("generate the certificate: %w", err)
 	}
-	if err := cert.WriteCert(certificateFile, certificate); err != nil {
-		return fmt.Errorf("--cert-dir is not writable: %w", err)
+	if err = cert.WriteCert(certificateFile, certificate); err == nil {
+		err = keyutil.WriteKey(keyFile, key)
 	}
-	if err := keyutil.WriteKey(keyFile, key); err != nil {
+	if err != nil {
 		return fmt.Errorf("--cert-dir is not writable: %w", err)
 	}
 	return nil

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 	cliflag "k8s.io/component-base/cli/flag"
@@ -35,10 +34,6 @@ type Options struct {
 	unused *pflag.FlagSet
 }
 
-// closeTimeout is how long a stopping server, whose requests have ended, waits for clients to close their connections.
-// They do not do so before a second is over, and tests stop many servers.
-const closeTimeout = 50 * time.Millisecond
-
 // NewOptions returns the defaults of kube-apiserver, for a server with the given options. It changes them.
 func NewOptions(o *server.Options) *Options {
 	o.DataDir = "" // a temporary one
@@ -47,7 +42,6 @@ func NewOptions(o *server.Options) *Options {
 	o.KubeAPIServer = true
 	o.Resources.Controllers = nil // kube-controller-manager has them
 	o.Resources.GarbageCollection = cliflag.True
-	o.Requests.CloseTimeout = closeTimeout
 	o.Authorization.OnlyModes, o.Authorization.AlwaysAllowPaths = true, nil
 	return &Options{server: o, certDir: "/var/run/kubernetes"}
 }
@@ -55,21 +49,18 @@ func NewOptions(o *server.Options) *Options {
 // Flags returns the flags in named groups.
 func (o *Options) Flags() *cliflag.NamedFlagSets {
 	groups := &cliflag.NamedFlagSets{NormalizeNameFunc: cliflag.WordSepNormalizeFunc}
-	own := groups.FlagSet("kube-apiserver")
-	o.addFlags(own)
+	o.addFlags(groups.FlagSet("kube-apiserver"))
 	from := o.server.Flags()
 	for _, name := range from.Order {
 		group := groups.FlagSet(name)
 		from.FlagSets[name].VisitAll(func(flag *pflag.Flag) {
-			if slices.Contains(served, flag.Name) {
+			if slices.Contains(readTables().Served, flag.Name) {
 				group.AddFlag(flag)
 			}
 		})
 	}
 	o.unused = groups.FlagSet("accepted")
-	for _, flag := range unused {
-		flag.add(o.unused)
-	}
+	readTables().addUnused(o.unused)
 	return groups
 }
 
@@ -178,7 +169,7 @@ func (o *Options) completeFeatures() (without []string, err error) {
 		for _, gate := range gates {
 			name, _, _ := strings.Cut(gate, "=")
 			target := known
-			if slices.Contains(features, name) && !server.HasFeature(name) {
+			if slices.Contains(readTables().Features, name) && !server.HasFeature(name) {
 				without = append(without, "--feature-gates="+gate)
 				target = cliflag.NewMapStringBool(&map[string]bool{})
 			}

@@ -221,19 +221,18 @@ func TestTables(t *testing.T) {
 	for _, group := range server.NewOptions().Flags().FlagSets {
 		group.VisitAll(func(flag *pflag.Flag) { own[flag.Name] = true })
 	}
-	for _, name := range served {
+	known := readTables()
+	for _, name := range known.Served {
 		if !own[name] {
 			t.Errorf("the server has no flag --%s", name)
 		}
 	}
-	for _, flag := range unused {
-		if own[flag.name] && slices.Contains(served, flag.name) {
-			t.Errorf("--%s is in both tables", flag.name)
+	for name := range known.Unused {
+		if slices.Contains(known.Served, name) {
+			t.Errorf("--%s is in both tables", name)
 		}
 	}
-	byName := func(a, b unusedFlag) int { return strings.Compare(a.name, b.name) }
-	if !slices.IsSorted(served) || !slices.IsSortedFunc(unused, byName) || !slices.IsSorted(features) ||
-		!slices.IsSorted(plugins) {
+	if !slices.IsSorted(known.Served) || !slices.IsSorted(known.Features) || !slices.IsSorted(known.Plugins) {
 		t.Error("a table is not sorted")
 	}
 }

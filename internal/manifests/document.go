@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,39 +21,68 @@ import (
 // ErrNotObject is returned for a document that is not an object, such as a list.
 var ErrNotObject = errors.New("not an object")
 
-// Document is one document of a file.
-type Document struct {
-	File   string
-	Number int // counted from 1, without empty documents
-	Line   int // of the file, counted from 1
-	Object map[string]any
+// Manifest is an object in a file: a document, or an item of a document that is a list.
+type Manifest struct {
+	*unstructured.Unstructured
+	File     string
+	Document int // counted from 1, without empty documents
+	Line     int // where the document begins, counted from 1
+	Item     int // counted from 0; -1 if the document is not a list
 }
 
-// Reader reads the documents of one file.
-type Reader struct {
-	file string
-	read int // documents
-	next func() (line int, object map[string]any, err error)
-}
-
-// Open reads the file, as JSON if its name says so and else as YAML.
-func Open(file string) (*Reader, error) {
+// Read reads the file, as JSON if its name says so and else as YAML, and returns its manifests. With an error come the
+// position of the document and what could be read of it, and the caller can go on with the next.
+func Read(file string) (iter.Seq2[Manifest, error], error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return nil, unreadable(err)
 	}
+	next := yamlDocuments(content)
 	if filepath.Ext(file) == ".json" {
-		return &Reader{file: file, next: jsonDocuments(content)}, nil
+		next = jsonDocuments(content)
 	}
-	return &Reader{file: file, next: yamlDocuments(content)}, nil
+	return func(yield func(Manifest, error) bool) {
+		for number := 1; ; number++ {
+			line, object, err := next()
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			document := Manifest{&unstructured.Unstructured{Object: object}, file, number, line, -1}
+			var found []Manifest
+			if err == nil {
+				found, err = document.items()
+			}
+			if err != nil && !yield(document, err) {
+				return
+			}
+			for _, m := range found {
+				if !yield(m, nil) {
+					return
+				}
+			}
+		}
+	}, nil
 }
 
-// Next returns the next document that is not empty, or io.EOF. With every other error it returns the position of the
-// document, and the caller can go on with the next.
-func (r *Reader) Next() (Document, error) {
-	line, object, err := r.next()
-	r.read++
-	return Document{File: r.file, Number: r.read, Line: line, Object: object}, err
+// items returns the manifest, or the items if it is a list.
+func (m Manifest) items() ([]Manifest, error) {
+	if !strings.HasSuffix(m.GetKind(), "List") || !m.IsList() {
+		return []Manifest{m}, nil
+	}
+	items, _, err := unstructured.NestedSlice(m.Object, "items")
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Manifest, 0, len(items))
+	for i, item := range items {
+		fields, ok := item.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("items[%d] is not an object", i)
+		}
+		m.Item, m.Unstructured = i, &unstructured.Unstructured{Object: fields}
+		all = append(all, m)
+	}
+	return all, nil
 }
 
 func yamlDocuments(content []byte) func() (int, map[string]any, error) {
@@ -118,25 +148,4 @@ func decode(document []byte) (map[string]any, error) {
 		return nil, fmt.Errorf("%w: %w", ErrNotObject, err)
 	}
 	return decoded, nil
-}
-
-// Objects returns the object of the document, or the items if it is a list.
-func (d *Document) Objects() ([]*unstructured.Unstructured, error) {
-	u := &unstructured.Unstructured{Object: d.Object}
-	if !strings.HasSuffix(u.GetKind(), "List") || !u.IsList() {
-		return []*unstructured.Unstructured{u}, nil
-	}
-	items, _, err := unstructured.NestedSlice(d.Object, "items")
-	if err != nil {
-		return nil, err
-	}
-	all := make([]*unstructured.Unstructured, 0, len(items))
-	for i, item := range items {
-		fields, ok := item.(map[string]any)
-		if !ok {
-			return nil, fmt.Errorf("items[%d] is not an object", i)
-		}
-		all = append(all, &unstructured.Unstructured{Object: fields})
-	}
-	return all, nil
 }

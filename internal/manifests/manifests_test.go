@@ -45,23 +45,19 @@ func TestPositions(t *testing.T) {
 			[]string{"1 1 a", "2 3 b", "3 4 not an object", "4 5 unexpected EOF"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			reader, err := Open(write(t, filepath.Join(t.TempDir(), test.file), test.content))
+			all, err := Read(write(t, filepath.Join(t.TempDir(), test.file), test.content))
 			if err != nil {
 				t.Fatal(err)
 			}
 			var got []string
-			for {
-				document, err := reader.Next()
-				if errors.Is(err, io.EOF) {
-					break
-				}
-				what := document.Object["name"]
+			for m, err := range all {
+				what := m.Object["name"]
 				if errors.Is(err, ErrNotObject) {
 					what = ErrNotObject
 				} else if err != nil {
 					what = err
 				}
-				got = append(got, fmt.Sprintf("%d %d %v", document.Number, document.Line, what))
+				got = append(got, fmt.Sprintf("%d %d %v", m.Document, m.Line, what))
 			}
 			if !slices.Equal(got, test.want) {
 				t.Errorf("got %q\nwant %q", got, test.want)
@@ -77,23 +73,23 @@ func TestFiles(t *testing.T) {
 		write(t, filepath.Join(dir, name), "")
 	}
 	for _, test := range []struct {
-		name string
-		find func(string) ([]string, error)
-		path string
-		want string
+		name  string
+		below bool
+		path  string
+		want  string
 	}{
-		{"directory", Files, ".", "a.yml b.yaml c.json"},
-		{"tree", Tree, ".", "a.yml b.yaml c.json sub/d.yaml"},
-		{"hidden tree", Tree, ".git", ".git/e.yaml"},
-		{"file", Files, "README.md", "README.md"},
-		{"file as a tree", Tree, "README.md", "README.md"},
-		{"no manifests", Files, "empty", "empty: directory without .yaml, .yml or .json files"},
-		{"no manifests in a tree", Tree, "empty", "empty: directory without .yaml, .yml or .json files"},
-		{"missing", Files, "missing", "missing: no such file or directory"},
-		{"missing tree", Tree, "missing", "missing: no such file or directory"},
+		{"directory", false, ".", "a.yml b.yaml c.json"},
+		{"tree", true, ".", "a.yml b.yaml c.json sub/d.yaml"},
+		{"hidden tree", true, ".git", ".git/e.yaml"},
+		{"file", false, "README.md", "README.md"},
+		{"file as a tree", true, "README.md", "README.md"},
+		{"no manifests", false, "empty", "empty: directory without .yaml, .yml or .json files"},
+		{"no manifests in a tree", true, "empty", "empty: directory without .yaml, .yml or .json files"},
+		{"missing", false, "missing", "missing: no such file or directory"},
+		{"missing tree", true, "missing", "missing: no such file or directory"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			files, err := test.find(filepath.Join(dir, test.path))
+			files, err := Files(filepath.Join(dir, test.path), test.below)
 			got := strings.Join(files, " ")
 			if err != nil {
 				got = err.Error()

@@ -5,7 +5,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
-	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
 	"k8s.io/component-base/tracing"
@@ -95,7 +94,7 @@ func (f foundation) newAccess(
 	lifecycle context.Context, id *certs.Identity, s *storage, client *rest.Config,
 ) (*access, error) {
 	o := f.options
-	authorities, watchers, err := certs.ReadAuthorities(id)
+	authorities, err := certs.ReadAuthorities(id)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +129,7 @@ func (f foundation) newAccess(
 		roles.Follow(s.store)
 	}
 	tls, err := certs.NewTLS(o.certificates(), id, certs.Authorities{
-		CAContentProvider: authenticator.ClientCAs, Watchers: watchers, Change: authenticator.Follows(),
+		CAContentProvider: authenticator.ClientCAs, Read: authorities, Change: authenticator.Follows(),
 	})
 	if err != nil {
 		return nil, err
@@ -190,22 +189,12 @@ func (f foundation) publishedTrust(
 	return info
 }
 
-// keyManagement returns the checks of key management services.
-func (a *access) keyManagement() []healthz.HealthChecker {
-	if a.encryption == nil {
-		return nil
-	}
-	return a.encryption.Checks()
-}
-
 // run follows changes of files and of host clusters until ctx is done.
 func (a *access) run(ctx context.Context) {
 	group := errgroup.Group{}
 	group.Go(func() error { a.authenticator.Run(ctx); return nil })
 	group.Go(func() error { a.authorizer.Run(ctx); return nil })
-	if a.encryption != nil {
-		group.Go(func() error { a.encryption.Run(ctx); return nil })
-	}
+	group.Go(func() error { a.encryption.Run(ctx); return nil })
 	if a.admission != nil {
 		group.Go(func() error { a.admission.Run(ctx); return nil })
 	}

@@ -58,7 +58,7 @@ func assembled(t testing.TB, configure ...func(*Options)) (http.Handler, []*x509
 		t.Fatal(err)
 	}
 	var running sync.WaitGroup
-	running.Go(func() { _ = s.resources.controllers.run(ctx) }) // ends with ctx
+	running.Go(func() { _ = s.resources.run(ctx) }) // ends with ctx
 	running.Go(func() { s.access.admission.Run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
 	id, _, err := s.certify()

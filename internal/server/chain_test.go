@@ -33,13 +33,13 @@ func BenchmarkChain(b *testing.B) {
 	drain := filters.NewDrain()
 	nothing := http.NotFoundHandler()
 	answered := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
-	resources := &resourceServer{synced: synced, handlers: &resourceHandlers{
+	resources := &resourceServer{synced: synced, resourceHandlers: &resourceHandlers{
 		api: nothing, groups: nothing, resources: answered, openAPIV2: nothing, openAPIV3: nothing,
 		serves: func(*request.RequestInfo) bool { return false },
 	}}
 	router, _, err := newRouter(&routes{
-		resourceHandlers: resources.handlers, health: newHealth(healthConfig{stopping: drain.Stopping()}),
-		extensions: &Extensions{},
+		resourceHandlers: resources.resourceHandlers, options: o,
+		health: newHealth(health{stopping: drain.Stopping()}, false),
 	})
 	if err != nil {
 		b.Fatal(err)

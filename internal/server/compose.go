@@ -38,8 +38,15 @@ type components struct {
 
 // resourceServer serves custom resources and built-in resources.
 type resourceServer struct {
-	handlers    *resourceHandlers
-	controllers *resourceControllers
+	*resourceHandlers
+	// Controllers act on built-in resources.
+	*builtins.Controllers
+	// run runs the storage, and the controllers that every replica runs, until ctx is done. It fails if one of them does.
+	run func(ctx context.Context) error
+	// lead runs the controllers that only one replica runs, until ctx is done; nil if there are none.
+	lead func(ctx context.Context) error
+	// register keeps the served groups registered with an aggregator until ctx is done; nil without an aggregator.
+	register func(ctx context.Context) error
 	// hooks are the steps of the start that health checks report.
 	hooks []*hook
 	// ready returns an error unless etcd answers and events arrive.
@@ -66,22 +73,6 @@ type resourceHandlers struct {
 	deleteInstances crdlifecycle.DeleteInstances
 }
 
-// resourceControllers keep what is stored as it should be. All functions end with their contexts.
-type resourceControllers struct {
-	// run runs the storage, and the controllers that every replica runs. It fails if one of them does.
-	run func(ctx context.Context) error
-	// prepare writes the objects that every server has.
-	prepare func(ctx context.Context) error
-	// lead runs the controllers that only one replica runs; nil if there are none.
-	lead func(ctx context.Context) error
-	// identify keeps the Lease of this server; nil if it has none.
-	identify func(ctx context.Context) error
-	// register keeps the served groups registered with an aggregator; nil without an aggregator.
-	register func(ctx context.Context) error
-	// endpoints keeps the Service of the servers and its endpoints; nil without Services.
-	endpoints *serverendpoints.Controller
-}
-
 // composer makes the handlers and controllers, which change nothing before they run.
 type composer func(c *components) (*resourceServer, error)
 
@@ -93,7 +84,12 @@ func compose(c *components) (*resourceServer, error) {
 	}
 	kinds := builtinsConfig(c)
 	conditions := crdlifecycle.NewReconciler(crdlifecycle.Config{Store: c.storage.store, Table: c.storage.table})
-	published := newDiscovery(c)
+	published := discovery.New(c.storage.table, discovery.Options{
+		Delegate: http.HandlerFunc(notFound), Version: documentVersion,
+		Reviews: c.options.Authorization.Kubeconfig == "", // a host cluster that reviews access serves reviews itself
+		Core:    c.options.Aggregator.Kubeconfig == "",    // so does any host cluster core/v1
+		Builtin: c.storage.builtins.Definitions,
+	})
 	writes, err := builtins.NewWrites(kinds)
 	if err != nil {
 		return nil, err
@@ -114,7 +110,7 @@ func compose(c *components) (*resourceServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	running, err := newControllers(c, register, definitions, acting)
+	lead, err := newLead(c, acting.Leading)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +119,8 @@ func compose(c *components) (*resourceServer, error) {
 		loaded = roles.Loaded()
 	}
 	return &resourceServer{
-		handlers: handlers, controllers: running, hooks: hooksOf(c), loaded: loaded,
+		resourceHandlers: handlers, Controllers: acting, register: register, lead: lead,
+		run: newRun(c, append(acting.Everywhere, definitions.Run)), hooks: hooksOf(c), loaded: loaded,
 		ready: c.storage.store.Ready, synced: c.storage.table.Synced(), sizes: c.storage.size,
 	}, nil
 }
@@ -146,15 +143,6 @@ func builtinsConfig(c *components) *builtins.Config {
 	}
 }
 
-func newDiscovery(c *components) *discovery.Discovery {
-	return discovery.New(c.storage.table, discovery.Options{
-		Delegate: http.HandlerFunc(notFound), Version: documentVersion,
-		Reviews: c.options.Authorization.Kubeconfig == "", // a host cluster that reviews access serves reviews itself
-		Core:    c.options.Aggregator.Kubeconfig == "",    // so does any host cluster core/v1
-		Builtin: c.storage.builtins.Definitions,
-	})
-}
-
 // newHandlers returns the handlers. conditions updates the conditions of a CRD that was written.
 func newHandlers(
 	c *components, published *discovery.Discovery, writes *builtins.Writes, conditions *crdlifecycle.Reconciler,
@@ -166,15 +154,18 @@ func newHandlers(
 		return nil, fmt.Errorf("conversion: %w", err)
 	}
 	config := crdhandler.Config{
-		Store:                   s.store,
-		Table:                   s.table,
-		Converters:              converters,
-		Builtin:                 s.builtins,
-		Plugins:                 writes.Plugins,
-		Actions:                 writes.Actions,
-		Allocators:              writes.Allocators,
-		EventTTL:                o.Resources.EventTTL,
-		Delegate:                newReviews(a),
+		Store:      s.store,
+		Table:      s.table,
+		Converters: converters,
+		Builtin:    s.builtins,
+		Plugins:    writes.Plugins,
+		Actions:    writes.Actions,
+		Allocators: writes.Allocators,
+		EventTTL:   o.Resources.EventTTL,
+		Delegate: reviews.New(reviews.Config{
+			Authorizer: a.authorizer, Delegate: http.HandlerFunc(notFound),
+			Tokens: reviews.Tokens{Request: a.authenticator.Tokens, Audiences: a.authenticator.Audiences},
+		}),
 		GroupDiscovery:          published.Group(),
 		VersionDiscovery:        published.Version(),
 		ReconcileDefinition:     conditions.Reconcile,
@@ -199,14 +190,6 @@ func newHandlers(
 	}, nil
 }
 
-// newReviews returns the handler of reviews, after which nothing is served.
-func newReviews(a *access) http.Handler {
-	return reviews.New(reviews.Config{
-		Authorizer: a.authorizer, Delegate: http.HandlerFunc(notFound),
-		Tokens: reviews.Tokens{Request: a.authenticator.Tokens, Audiences: a.authenticator.Audiences},
-	})
-}
-
 // newChain returns the filters around the handler. paths are the paths served besides resources.
 func newChain(o *ValidOptions, a *access, r *resourceServer, drain *filters.Drain, paths []string) *filters.Chain {
 	config := &filters.Config{
@@ -217,7 +200,7 @@ func newChain(o *ValidOptions, a *access, r *resourceServer, drain *filters.Drai
 		Authenticator: a.authenticator, Unauthorized: unauthorized(crds.Codecs),
 		Authorizer: a.authorizer, Audit: a.audit, Tracer: a.tracer,
 		Sizes:  r.sizes,
-		Labels: &filters.MetricLabels{Paths: paths, Serves: r.handlers.serves},
+		Labels: &filters.MetricLabels{Paths: paths, Serves: r.serves},
 		Synced: r.synced, Drain: drain,
 	}
 	if a.removed != nil {

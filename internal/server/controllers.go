@@ -2,15 +2,12 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	crdlifecycle "github.com/crd-server/crd-server/internal/controllers/crds"
 	"github.com/crd-server/crd-server/internal/leader"
 	"github.com/crd-server/crd-server/internal/server/builtins"
 )
@@ -33,32 +30,6 @@ func (o *ResourceOptions) runsController(name string) bool {
 		}
 	}
 	return slices.Contains(o.Controllers, "*")
-}
-
-// validateControllers returns an error for each name that no controller has.
-func (o *ResourceOptions) validateControllers() (errs []error) {
-	for _, element := range o.Controllers {
-		if name := strings.TrimPrefix(element, "-"); element != "*" && !slices.Contains(controllerNames, name) {
-			errs = append(errs, fmt.Errorf("--controllers: %q is none of *, %s", name, strings.Join(controllerNames, ", ")))
-		}
-	}
-	return errs
-}
-
-// newControllers returns the controllers. register keeps the groups registered with an aggregator, definitions is the
-// life cycle of CRDs, and acting are the controllers of built-in resources.
-func newControllers(
-	c *components, register func(ctx context.Context) error, definitions *crdlifecycle.Lifecycle,
-	acting *builtins.Controllers,
-) (*resourceControllers, error) {
-	lead, err := newLead(c, acting.Leading)
-	if err != nil {
-		return nil, err
-	}
-	return &resourceControllers{
-		run: newRun(c, append(acting.Everywhere, definitions.Run)), prepare: acting.Prepare, lead: lead,
-		identify: acting.Identity, register: register, endpoints: acting.Endpoints,
-	}, nil
 }
 
 // newRun returns a function that runs the storage and some controllers, until ctx is done or something fails.

@@ -23,7 +23,7 @@ func TestRunsController(t *testing.T) {
 		if err := o.Parse([]string{"--controllers=" + test.flag}); err != nil {
 			t.Fatal(err)
 		}
-		if errs := o.Resources.validateControllers(); len(errs) > 0 {
+		if errs := o.Resources.validate(); len(errs) > 0 {
 			t.Errorf("%s: %v", test.flag, errs)
 		}
 		if o.Resources.runsController(builtins.RoleController) != test.aggregates ||
@@ -33,7 +33,7 @@ func TestRunsController(t *testing.T) {
 	}
 	o := NewOptions()
 	o.Resources.Controllers = []string{"*", "-nonsense"}
-	if errs := o.Resources.validateControllers(); len(errs) != 1 {
+	if errs := o.Resources.validate(); len(errs) != 1 {
 		t.Errorf("an unknown name: %v", errs)
 	}
 }

@@ -2,10 +2,7 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"net"
-	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,17 +12,10 @@ import (
 // The values of --endpoint-reconciler-type, which are those of kube-apiserver.
 const (
 	reconcilerLease = "lease"
-	reconcilerCount = "master-count"
 	reconcilerNone  = "none"
 )
 
-func (o *ServingOptions) validateReconciler() error {
-	types := []string{reconcilerCount, reconcilerLease, reconcilerNone}
-	if !slices.Contains(types, o.EndpointReconciler) {
-		return fmt.Errorf("--endpoint-reconciler-type: %q is none of %s", o.EndpointReconciler, strings.Join(types, ", "))
-	}
-	return nil
-}
+var reconcilers = []string{"master-count", reconcilerLease, reconcilerNone}
 
 // advertised returns the address of the server for members of the cluster; nil if no address can be an endpoint.
 func (o *ServingOptions) advertised() net.IP {
@@ -55,18 +45,12 @@ const withdrawTimeout = 2 * time.Second
 
 // announce keeps the Service of the server and its endpoints. stop removes this server from them.
 func (s *server) announce(group *errgroup.Group, working context.Context) (stop func()) {
-	announcing, cancel := context.WithCancel(working)
-	ended := make(chan struct{})
-	group.Go(func() error {
-		defer close(ended)
-		s.resources.controllers.endpoints.Run(announcing)
-		return nil
-	})
+	endpoints := s.resources.Endpoints
+	end := inBackground(group, working, func(ctx context.Context) error { endpoints.Run(ctx); return nil })
 	return func() {
-		cancel()
-		<-ended
+		end()
 		ctx, cancel := context.WithTimeout(working, withdrawTimeout)
 		defer cancel()
-		s.resources.controllers.endpoints.Withdraw(ctx)
+		endpoints.Withdraw(ctx)
 	}
 }

@@ -43,17 +43,14 @@ func (e *Extensions) admit(own *serveradmission.Admission) admission.Interface {
 }
 
 // validate returns every mistake in the paths.
-func (e *Extensions) validate() (errs []error) {
+func (e *Extensions) validate() []error {
+	var all mistakes
 	for _, prefix := range slices.Sorted(maps.Keys(e.Handlers)) {
-		if len(prefix) < 2 || prefix[0] != '/' || strings.HasSuffix(prefix, "/") || strings.ContainsAny(prefix, "{}*") {
-			errs = append(errs,
-				fmt.Errorf("the path %q of a handler is not of the form /name, without a slash at the end", prefix))
-		}
-		if e.Handlers[prefix] == nil {
-			errs = append(errs, fmt.Errorf("the handler of the path %q is nil", prefix))
-		}
+		wrong := len(prefix) < 2 || prefix[0] != '/' || strings.HasSuffix(prefix, "/") || strings.ContainsAny(prefix, "{}*")
+		all.add(wrong, "the path %q of a handler is not of the form /name, without a slash at the end", prefix)
+		all.add(e.Handlers[prefix] == nil, "the handler of the path %q is nil", prefix)
 	}
-	return errs
+	return all
 }
 
 // route adds the handlers to the routes of the server. It returns their paths.

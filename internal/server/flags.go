@@ -27,7 +27,7 @@ func (o *Options) Flags() *cliflag.NamedFlagSets {
 	o.Requests.addFlags(groups.FlagSet("requests"))
 	o.Resources.addFlags(groups.FlagSet("custom resources"))
 	o.addFeatureFlags(groups.FlagSet("features"))
-	logsapi.AddFlags(o.Logs.LoggingConfiguration, groups.FlagSet("logs"))
+	logsapi.AddFlags(o.Logs, groups.FlagSet("logs"))
 	hideAlphaLogFlags(groups.FlagSet("logs"))
 	o.flags = *groups
 	return groups
@@ -58,7 +58,7 @@ func (o *ServingOptions) addFlags(fs *pflag.FlagSet) {
 			"directory.")
 	fs.StringVar(&o.KeyFile, "tls-private-key-file", o.KeyFile,
 		"`File` with the private key of --tls-cert-file.")
-	fs.Var(cliflag.NewNamedCertKeyArray(&o.NamedCerts), "tls-sni-cert-key",
+	fs.Var(cliflag.NewNamedCertKeyArray(&o.Named), "tls-sni-cert-key",
 		"`Files` with a certificate and its private key, CERT,KEY or CERT,KEY:NAME,NAME, for clients "+
 			"that ask for one of its names. May be repeated.")
 	fs.StringVar(&o.Protocol.MinVersion, "tls-min-version", o.Protocol.MinVersion,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -15,19 +16,21 @@ import (
 const healthTimeout = 2 * time.Second
 
 // stage is a part of the start, at whose end hooks are done.
-type stage int
+type stage string
 
 const (
-	started  stage = iota // requests are served, and controllers run
-	synced                // all stored CRDs, roles and bindings are known
-	prepared              // the objects that every server has exist
+	started  stage = "started"  // requests are served, and controllers run
+	synced   stage = "synced"   // all stored CRDs, roles and bindings are known
+	prepared stage = "prepared" // the objects that every server has exist
 )
 
 // hook is a step of the start that health checks report.
 type hook struct {
 	name  string
 	stage stage
-	done  atomic.Bool
+	// onlyReady says that only /readyz reports it.
+	onlyReady bool
+	done      atomic.Bool
 }
 
 // Name implements healthz.HealthChecker.
@@ -41,41 +44,32 @@ func (h *hook) Check(*http.Request) error {
 	return nil
 }
 
-// healthConfig says what is checked.
-type healthConfig struct {
+// health is the state that /healthz, /livez and /readyz report. The names of the checks are kube-apiserver's.
+type health struct {
 	// storage returns an error unless etcd answers and events arrive.
 	storage func(context.Context) error
 	// encryption checks key management services; empty if there are none.
 	encryption []healthz.HealthChecker
 	hooks      []*hook
 	stopping   <-chan struct{}
-	// installs says that there are CRDs to install.
-	installs bool
 	// loopback adds the check of the certificate that kube-apiserver shows to itself. This server needs none.
 	loopback bool
 }
 
-// health is the state that /healthz, /livez and /readyz report. The names of the checks are kube-apiserver's.
-type health struct {
-	healthConfig
-	// informer is done when the informer of CustomResourceDefinitions has synced.
-	informer *hook
-	// installed is done when the CRDs of --crds are served; nil without them.
-	installed *hook
-}
-
-func newHealth(c healthConfig) *health {
-	h := &health{healthConfig: c, informer: &hook{name: "informer-sync", stage: synced}}
-	if c.installs {
-		h.installed = &hook{name: "crds-installed", stage: prepared}
+// newHealth adds hooks to h: the informer of CustomResourceDefinitions has synced and, if installs is true, the
+// CRDs of --crds are served.
+func newHealth(h health, installs bool) *health {
+	h.hooks = slices.Insert(h.hooks, 0, &hook{name: "informer-sync", stage: synced, onlyReady: true})
+	if installs {
+		h.hooks = append(h.hooks, &hook{name: "crds-installed", stage: prepared, onlyReady: true})
 	}
-	return h
+	return &h
 }
 
 // finish says that a stage is over.
 func (h *health) finish(over stage) {
-	for _, step := range append([]*hook{h.informer, h.installed}, h.hooks...) {
-		if step != nil && step.stage == over {
+	for _, step := range h.hooks {
+		if step.stage == over {
 			step.done.Store(true)
 		}
 	}
@@ -89,11 +83,11 @@ var logCheck = healthz.NamedCheck("log", func(*http.Request) error {
 
 // healthy returns the checks of /healthz.
 func (h *health) healthy() []healthz.HealthChecker {
-	return h.withHooks(append(h.alive(), h.encryption...))
+	return h.withHooks(append(h.alive(), h.encryption...), false)
 }
 
 // live returns the checks of /livez.
-func (h *health) live() []healthz.HealthChecker { return h.withHooks(h.alive()) }
+func (h *health) live() []healthz.HealthChecker { return h.withHooks(h.alive(), false) }
 
 func (h *health) alive() []healthz.HealthChecker {
 	checks := []healthz.HealthChecker{healthz.PingHealthz, logCheck}
@@ -106,17 +100,16 @@ func (h *health) alive() []healthz.HealthChecker {
 // ready returns the checks of /readyz.
 func (h *health) ready() []healthz.HealthChecker {
 	checks := []healthz.HealthChecker{healthz.PingHealthz, logCheck, h.etcd("etcd"), h.etcd("etcd-readiness")}
-	checks = h.withHooks(append(append(checks, h.encryption...), h.informer))
-	if h.installed != nil {
-		checks = append(checks, h.installed)
-	}
+	checks = h.withHooks(append(checks, h.encryption...), true)
 	return append(checks, healthz.NewShutdownHealthz(h.stopping))
 }
 
-// withHooks returns checks and those of the hooks.
-func (h *health) withHooks(checks []healthz.HealthChecker) []healthz.HealthChecker {
+// withHooks returns checks and those of the hooks. ready says that they are for /readyz.
+func (h *health) withHooks(checks []healthz.HealthChecker, ready bool) []healthz.HealthChecker {
 	for _, step := range h.hooks {
-		checks = append(checks, step)
+		if ready || !step.onlyReady {
+			checks = append(checks, step)
+		}
 	}
 	return checks
 }

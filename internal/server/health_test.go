@@ -134,7 +134,6 @@ func TestDrain(t *testing.T) {
 		fmt.Fprint(w, "finished")
 	}), func(o *Options) {
 		o.Requests.ShutdownDelay = 200 * time.Millisecond
-		o.Requests.CloseTimeout = time.Second // after the request in flight
 	})
 	client, url := s.as("root", "system:masters")
 	answers := make(chan string, 2)
@@ -177,10 +176,10 @@ func TestDrain(t *testing.T) {
 // TestNamesOfChecks compares the checks of each path, for a server with all that adds some.
 func TestNamesOfChecks(t *testing.T) {
 	t.Parallel()
-	h := newHealth(healthConfig{
+	h := newHealth(health{
 		hooks: []*hook{{name: "poststarthook/a"}}, loopback: true,
 		encryption: []healthz.HealthChecker{healthz.NamedCheck("kms-providers", nil)},
-	})
+	}, false)
 	for path, test := range map[string]struct {
 		checks []healthz.HealthChecker
 		want   string

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -32,17 +33,13 @@ func (o *Options) listen(ctx context.Context) (net.Listener, error) {
 	if o.Listener != nil {
 		return o.Listener, nil
 	}
-	return o.Serving.listen(ctx)
-}
-
-func (o *ServingOptions) listen(ctx context.Context) (net.Listener, error) {
-	address := net.JoinHostPort(o.BindAddress.String(), strconv.Itoa(o.SecurePort))
+	address := net.JoinHostPort(o.Serving.BindAddress.String(), strconv.Itoa(o.Serving.SecurePort))
 	config := net.ListenConfig{KeepAlive: keepAlivePeriod}
 	listener, err := config.Listen(ctx, "tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return nil, fmt.Errorf("port %d is taken: %s: address already in use (stop the other process or choose another "+
-			"--secure-port)", o.SecurePort, address)
+			"--secure-port)", o.Serving.SecurePort, address)
 	case err != nil:
 		var opError *net.OpError
 		if errors.As(err, &opError) {
@@ -60,37 +57,19 @@ func serverURL(listener net.Listener) string {
 	if !ok {
 		return "https://localhost"
 	}
-	ip := address.IP
+	host := address.IP.String()
 	switch {
-	case ip.Equal(net.IPv4zero):
-		ip = net.IPv4(127, 0, 0, 1)
-	case ip.IsUnspecified() && loopback4Answers(address.Port):
-		ip = net.IPv4(127, 0, 0, 1)
-	case ip.IsUnspecified():
-		ip = net.IPv6loopback
+	case address.IP.Equal(net.IPv4zero):
+		host = "127.0.0.1"
+	case address.IP.IsUnspecified(): // of one family or both
+		host = "localhost"
 	}
-	return "https://" + net.JoinHostPort(ip.String(), strconv.Itoa(address.Port))
-}
-
-// loopback4Answers reports whether a listener on all IPv6 addresses accepts IPv4 connections too, as it usually does.
-func loopback4Answers(port int) bool {
-	connection, err := net.DialTimeout("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), time.Second)
-	if err != nil {
-		return false
-	}
-	_ = connection.Close() // nothing was sent over it
-	return true
+	return "https://" + net.JoinHostPort(host, strconv.Itoa(address.Port))
 }
 
 // newHTTPServer configures HTTP/1 and HTTP/2 as kube-apiserver does. The contexts of requests are derived from base.
 func newHTTPServer(base context.Context, o *ServingOptions, config *tls.Config, handler http.Handler) *http.Server {
-	streams := o.HTTP2MaxStreams
-	if streams == 0 {
-		streams = defaultStreams
-	}
-	protocols := &http.Protocols{}
-	protocols.SetHTTP1(true)
-	protocols.SetHTTP2(true)
+	streams := cmp.Or(o.HTTP2MaxStreams, defaultStreams)
 	return &http.Server{
 		Handler:           handler,
 		TLSConfig:         config,
@@ -99,7 +78,6 @@ func newHTTPServer(base context.Context, o *ServingOptions, config *tls.Config, 
 		ReadHeaderTimeout: readHeaderTimeout,
 		ErrorLog:          log.New(connectionLog{klog.FromContext(base)}, "", 0),
 		BaseContext:       func(net.Listener) context.Context { return base },
-		Protocols:         protocols,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams:          streams,
 			MaxReadFrameSize:              streamBuffer,

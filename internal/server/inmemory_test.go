@@ -17,8 +17,8 @@ func startInMemory(t *testing.T) (s *testServer, admin *person) {
 	s = launchWhole(t, func(o *Options) {
 		o.DataDir, o.InMemory, o.Resources.Builtin = "", true, ""
 		ready := o.Out
-		o.OnReady = func(r Ready) {
-			config = r.Kubeconfig
+		o.OnReady = func(kubeconfig []byte) {
+			config = kubeconfig
 			_, _ = ready.Write([]byte("ready")) // a buffer
 		}
 	})

@@ -64,6 +64,9 @@ func (p inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(asOwnRequest(logging))
 	body, w := io.Pipe()
 	answer := &streamedAnswer{header: http.Header{}, body: w, begun: make(chan struct{})}
+	answer.response = &http.Response{
+		ContentLength: -1, Body: &answerBody{PipeReader: body, cancel: cancel}, Request: req,
+	}
 	stop := func() bool { return true }
 	if req.URL.Query().Get("watch") != "" {
 		stop = context.AfterFunc(req.Context(), func() {
@@ -89,7 +92,7 @@ func (p inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 	if answer.err != nil {
 		return nil, answer.err
 	}
-	return answer.response(req, &answerBody{PipeReader: body, cancel: cancel}), nil
+	return answer.response, nil
 }
 
 // ownRequestOf returns the request that the handler gets for a client's request.
@@ -119,12 +122,11 @@ func (p inProcess) serve(w http.ResponseWriter, req *http.Request) (err error) {
 type streamedAnswer struct {
 	header http.Header
 	body   *io.PipeWriter
-	// begin closes begun after it has set the fields below, which do not change afterwards.
-	once   sync.Once
-	begun  chan struct{}
-	sent   http.Header // the header when the status was written
-	status int
-	err    error // the response could not begin
+	// begin closes begun after it has completed the response, which does not change afterwards.
+	once     sync.Once
+	begun    chan struct{}
+	response *http.Response
+	err      error // the response could not begin
 }
 
 // Header implements http.ResponseWriter.
@@ -135,7 +137,7 @@ func (a *streamedAnswer) WriteHeader(status int) { a.begin(status, nil) }
 
 func (a *streamedAnswer) begin(status int, err error) {
 	a.once.Do(func() {
-		a.sent, a.status, a.err = a.header.Clone(), status, err
+		a.response.Header, a.response.StatusCode, a.err = a.header.Clone(), status, err
 		close(a.begun)
 	})
 }
@@ -168,18 +170,4 @@ type answerBody struct {
 func (b *answerBody) Close() error {
 	b.cancel()
 	return b.PipeReader.Close()
-}
-
-func (a *streamedAnswer) response(req *http.Request, body io.ReadCloser) *http.Response {
-	return &http.Response{
-		Status:        http.StatusText(a.status),
-		StatusCode:    a.status,
-		Proto:         "HTTP/1.1",
-		ProtoMajor:    1,
-		ProtoMinor:    1,
-		Header:        a.sent,
-		Body:          body,
-		ContentLength: -1,
-		Request:       req,
-	}
 }

@@ -3,8 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
-	"net/http"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -13,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
 )
 
 const (
@@ -26,22 +25,16 @@ var definitionsResource = schema.GroupVersionResource{
 	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
 }
 
-// install applies the manifests through the handler by server-side apply, as a client does. A dry run of all comes
-// first, so that nothing changes if the server refuses one of them. Then only manifests that make a change are
-// applied.
-func install(ctx context.Context, handler http.Handler, manifests []manifest) error {
+// install applies the manifests by server-side apply, as a client does. A dry run of all comes first, so that nothing
+// changes if the server refuses one of them. Then only manifests that make a change are applied.
+func install(ctx context.Context, own *rest.Config, manifests []manifest) error {
 	if len(manifests) == 0 {
 		return nil
 	}
-	transport := inProcess{handler}
 	// A metadata client does not decode whole CRDs.
-	client, err := metadata.NewForConfigAndClient(transport.clientConfig(), &http.Client{Transport: transport})
-	if err != nil {
-		return fmt.Errorf("set up the client for --crds: %w", err)
-	}
-	i := &installer{resource: client.Resource(definitionsResource)}
+	i := installer{metadata.NewForConfigOrDie(own).Resource(definitionsResource)}
 	changes := make([]bool, len(manifests))
-	err = forEach(ctx, manifests, func(ctx context.Context, n int) (err error) {
+	err := forEach(ctx, manifests, func(ctx context.Context, n int) (err error) {
 		changes[n], err = i.wouldChange(ctx, manifests[n])
 		return err
 	})
@@ -81,12 +74,12 @@ func forEach(ctx context.Context, manifests []manifest, do func(ctx context.Cont
 }
 
 // installer applies manifests to the resource of CustomResourceDefinitions.
-type installer struct{ resource metadata.Getter }
+type installer struct{ metadata.Getter }
 
 // wouldChange applies a manifest in a dry run. Every change shows in the metadata: a changed spec increments the
 // generation.
-func (i *installer) wouldChange(ctx context.Context, m manifest) (bool, error) {
-	before, err := i.resource.Get(ctx, m.name, metav1.GetOptions{})
+func (i installer) wouldChange(ctx context.Context, m manifest) (bool, error) {
+	before, err := i.Get(ctx, m.name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return false, err
 	}
@@ -99,8 +92,8 @@ func (i *installer) wouldChange(ctx context.Context, m manifest) (bool, error) {
 }
 
 // apply applies a manifest.
-func (i *installer) apply(ctx context.Context, m manifest, dryRun []string) (*metav1.PartialObjectMetadata, error) {
+func (i installer) apply(ctx context.Context, m manifest, dryRun []string) (*metav1.PartialObjectMetadata, error) {
 	force := true
-	return i.resource.Patch(ctx, m.name, types.ApplyPatchType, m.json,
+	return i.Patch(ctx, m.name, types.ApplyPatchType, m.json,
 		metav1.PatchOptions{FieldManager: fieldManager, Force: &force, DryRun: dryRun})
 }

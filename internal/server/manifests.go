@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	goruntime "runtime"
 	"slices"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -71,63 +69,45 @@ func (o *Options) manifests() ([]manifest, error) {
 func readManifests(paths []string) ([]manifest, error) {
 	var files []string
 	for _, path := range paths {
-		some, err := manifests.Files(path)
+		some, err := manifests.Files(path, false)
 		if err != nil {
 			return nil, fmt.Errorf("--crds: %w", err)
 		}
 		files = append(files, some...)
 	}
 	found, errs := make([][]manifest, len(files)), make([]error, len(files))
-	var failed atomic.Bool
 	group := errgroup.Group{}
 	group.SetLimit(goruntime.GOMAXPROCS(0))
 	for n, file := range files {
-		if failed.Load() {
-			break // all files before this one are being read
-		}
 		group.Go(func() error {
-			if found[n], errs[n] = readManifestFile(file); errs[n] != nil {
-				failed.Store(true)
-			}
+			found[n], errs[n] = readManifestFile(file)
 			return nil
 		})
 	}
 	_ = group.Wait() // the errors are in errs
-	if err := cmp.Or(errs...); err != nil {
-		return nil, err
-	}
-	return slices.Concat(found...), nil
+	return slices.Concat(found...), cmp.Or(errs...)
 }
 
 func readManifestFile(file string) ([]manifest, error) {
-	documents, err := manifests.Open(file)
+	all, err := manifests.Read(file)
 	if err != nil {
 		return nil, fmt.Errorf("--crds: %w", err)
 	}
 	var found []manifest
-	for {
-		document, err := documents.Next()
-		if errors.Is(err, io.EOF) {
-			return found, nil
+	for definition, err := range all {
+		m := manifest{file: file, document: definition.Document, name: definition.GetName()}
+		if err == nil {
+			m.json, err = checkDefinition(definition.Unstructured)
 		}
-		m := manifest{file: file, document: document.Number}
+		if err != nil && definition.Item >= 0 {
+			err = fmt.Errorf("items[%d]: %w", definition.Item, err)
+		}
 		if err != nil {
 			return nil, m.errorf("%w", err)
 		}
-		definitions, err := document.Objects()
-		if err != nil {
-			return nil, m.errorf("%w", err)
-		}
-		for i, definition := range definitions {
-			m.name = definition.GetName()
-			if m.json, err = checkDefinition(definition); err != nil && len(definitions) > 1 {
-				return nil, m.errorf("items[%d]: %w", i, err)
-			} else if err != nil {
-				return nil, m.errorf("%w", err)
-			}
-			found = append(found, m)
-		}
+		found = append(found, m)
 	}
+	return found, nil
 }
 
 // checkDefinition checks what needs no server, and encodes the definition without the fields that only a server

@@ -13,9 +13,6 @@ import (
 	"github.com/crd-server/crd-server/internal/crds"
 )
 
-// retryAfterSeconds is the delay that clients get while the server starts.
-const retryAfterSeconds = 1
-
 // notFound answers requests that no handler serves: with 404, or with 503 if they came before all custom resources
 // were known, because controllers take a 404 as proof of absence.
 func notFound(w http.ResponseWriter, req *http.Request) {
@@ -26,7 +23,7 @@ func notFound(w http.ResponseWriter, req *http.Request) {
 	err := apierrors.NewGenericServerResponse(http.StatusNotFound, req.Method, schema.GroupResource{}, "", "", 0, false)
 	if !apifilters.NoMuxAndDiscoveryIncompleteKey(req.Context()) {
 		err = apierrors.NewServiceUnavailable("the server is starting and does not know all resources yet, please try again")
-		err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfterSeconds}
+		err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
 	}
 	responsewriters.ErrorNegotiated(err, crds.Codecs, gv, w, req)
 }

@@ -55,7 +55,7 @@ type Options struct {
 	Etcd            etcd.Options
 	Requests        RequestOptions
 	Resources       ResourceOptions
-	Logs            LogOptions
+	Logs            *logsapi.LoggingConfiguration
 
 	// FeatureGates switches features of the Kubernetes libraries, by name.
 	FeatureGates map[string]bool
@@ -83,9 +83,9 @@ type Options struct {
 	// Listener takes the place of the address in Serving; the server closes it. Most servers have none.
 	Listener net.Listener
 
-	// OnReady is called when the server is ready. It takes the place of the line that Out gets, and of the message to
-	// systemd.
-	OnReady func(Ready)
+	// OnReady is called with the kubeconfig of the administrator, which has the certificates themselves, when the server
+	// is ready. It takes the place of the line that Out gets, and of the message to systemd.
+	OnReady func(kubeconfig []byte)
 	// Out gets the line that reports that the server is ready.
 	Out io.Writer
 	// Started is when the process began; the ready line counts from it.
@@ -94,21 +94,13 @@ type Options struct {
 
 // ServingOptions configures the address and the certificate of the server.
 type ServingOptions struct {
-	BindAddress net.IP
-	SecurePort  int
+	certs.Config
+	SecurePort int
 	// AdvertiseAddress is where other clients of the cluster reach the server. By default it is BindAddress, or the
 	// address of the default network interface if that is unspecified or of this machine only.
 	AdvertiseAddress net.IP
 	// EndpointReconciler is how servers keep the endpoints of their Service: lease, master-count (the same), or none.
 	EndpointReconciler string
-	// CertFile and KeyFile replace the generated serving certificate.
-	CertFile, KeyFile string
-	// NamedCerts are served to clients that ask for their names.
-	NamedCerts []cliflag.NamedCertKey
-	// Protocol restricts TLS.
-	Protocol certs.Protocol
-	// SANs are names and addresses added to the generated serving certificate.
-	SANs []string
 	// HTTP2MaxStreams bounds the concurrent streams of one connection; 0 leaves it to the HTTP/2 library.
 	HTTP2MaxStreams int
 	CORSOrigins     []string
@@ -132,9 +124,6 @@ type RequestOptions struct {
 	ShutdownDelay time.Duration
 	// ShutdownTimeout is how long it then waits for requests in flight; 0: for Timeout.
 	ShutdownTimeout time.Duration
-	// CloseTimeout is how long it waits for clients to close their connections when all requests have ended; 0: for the
-	// rest of ShutdownTimeout.
-	CloseTimeout time.Duration
 }
 
 // ResourceOptions configures resources.
@@ -164,15 +153,12 @@ type ResourceOptions struct {
 	SchemaCache resource.QuantityValue
 }
 
-// LogOptions is component-base's logging configuration.
-type LogOptions struct{ *logsapi.LoggingConfiguration }
-
 // NewOptions returns the defaults.
 func NewOptions() *Options {
 	return &Options{
 		DataDir: "crd-server.data",
 		Serving: ServingOptions{
-			BindAddress:     net.IPv4(127, 0, 0, 1),
+			Config:          certs.Config{BindAddress: net.IPv4(127, 0, 0, 1)},
 			SecurePort:      6443,
 			HTTP2MaxStreams: 1000,
 
@@ -200,7 +186,7 @@ func NewOptions() *Options {
 			ServiceNodePortRange:    allocator.DefaultNodePorts,
 			SchemaCache:             resource.QuantityValue{Quantity: resource.MustParse("256Mi")},
 		},
-		Logs:         LogOptions{logsapi.NewLoggingConfiguration()},
+		Logs:         logsapi.NewLoggingConfiguration(),
 		FeatureGates: map[string]bool{},
 		Profiling:    true,
 		Out:          os.Stdout,
@@ -257,11 +243,9 @@ func (o *Options) garbageCollection() bool {
 
 // certificates returns what the options say about certificates.
 func (o *Options) certificates() *certs.Config {
-	return &certs.Config{
-		BindAddress: o.Serving.BindAddress, SANs: o.Serving.SANs,
-		CertFile: o.Serving.CertFile, KeyFile: o.Serving.KeyFile, Named: o.Serving.NamedCerts,
-		ClientCAFile: o.Authentication.ClientCAFile, Protocol: o.Serving.Protocol,
-	}
+	c := o.Serving.Config
+	c.ClientCAFile = o.Authentication.ClientCAFile
+	return &c
 }
 
 // memory returns the memory for large requests in bytes: MaxMemory, but at most half of the memory limit.

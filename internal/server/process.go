@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
-	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"go.opentelemetry.io/otel"
@@ -50,10 +49,10 @@ func (o *ValidOptions) Apply() error {
 	}
 	metricsfeatures.ApplyFeatureGates(utilfeature.DefaultFeatureGate)
 	out := io.Writer(os.Stderr)
-	if o.Logs.Verbosity == 0 && len(o.Logs.VModule) == 0 {
-		out = &quietLog{out: out, now: time.Now}
+	if len(o.Logs.VModule) == 0 {
+		out = newQuietLog(out)
 	}
-	err := logsapi.ValidateAndApplyWithOptions(o.Logs.LoggingConfiguration,
+	err := logsapi.ValidateAndApplyWithOptions(o.Logs,
 		&logsapi.LoggingOptions{ErrorStream: out, InfoStream: out}, nil)
 	if err != nil {
 		return err
@@ -86,11 +85,8 @@ func (o *Options) emulate() error {
 	if emulated == nil || err != nil {
 		return err
 	}
-	effective, ok := compatibility.DefaultComponentGlobalsRegistry.
+	effective := compatibility.DefaultComponentGlobalsRegistry.
 		EffectiveVersionFor(basecompatibility.DefaultKubeComponent).(basecompatibility.MutableEffectiveVersion)
-	if !ok {
-		return errors.New("the libraries' version cannot be changed")
-	}
 	effective.SetEmulationVersion(emulated)
 	if errs := effective.Validate(); len(errs) > 0 {
 		return errs[0]
@@ -118,6 +114,5 @@ func serveVerbosity(w http.ResponseWriter, req *http.Request) {
 		fmt.Fprintln(w, err)
 		return
 	}
-	verbose.Store(string(value) != "0")
 	fmt.Fprintln(w, message)
 }

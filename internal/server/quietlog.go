@@ -4,28 +4,24 @@ import (
 	"bytes"
 	"io"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
-)
 
-// verbose is set when a client changes the verbosity of the running server.
-var verbose atomic.Bool
+	"k8s.io/apimachinery/pkg/util/cache"
+	"k8s.io/klog/v2"
+)
 
 // flagLog is the name of the logger of flags.
 const flagLog = "flags"
 
 // quietLog drops the log entries that a healthy server should not have, until the log is made verbose: those of
-// quietRules, and informational ones of the text format, except for those about CRDs and flags. The libraries log the
-// start of each controller at verbosity 0, which would hide the ready line, and log as errors what clients do. See
+// quietrules.yaml, and informational ones of the text format, except for those about CRDs and flags. The libraries log
+// the start of each controller at verbosity 0, which would hide the ready line, and log as errors what clients do. See
 // docs/upstream.md, "Controllers log their start".
 type quietLog struct {
-	out io.Writer
-	now func() time.Time
-
-	mu sync.Mutex // guards warned
-	// warned has the times of the last warnings, by webhook.
-	warned map[string]time.Time
+	out   io.Writer
+	rules []rule
+	// warned has the last warnings, by webhook.
+	warned *cache.LRUExpireCache
 }
 
 // warnInterval is the time between two warnings about one webhook. maxWarned bounds the webhooks that are remembered,
@@ -36,6 +32,11 @@ const (
 	maxName      = 256
 )
 
+// newQuietLog returns a quiet log that writes to out.
+func newQuietLog(out io.Writer) *quietLog {
+	return &quietLog{out: out, rules: readRules(), warned: cache.NewLRUExpireCache(maxWarned)}
+}
+
 // Each of these is in every log entry of one logger. Values are quoted, so it is in no other entry.
 var (
 	fromDefinitions = []byte(` logger="` + definitionLog + `"`)
@@ -44,17 +45,14 @@ var (
 
 // Write writes one whole entry.
 func (q *quietLog) Write(entry []byte) (int, error) {
-	if !verbose.Load() {
-		wanted := q.edit(entry)
-		if wanted == nil {
-			return len(entry), nil
-		}
-		if _, err := q.out.Write(wanted); err != nil {
-			return 0, err
-		}
+	wanted := entry
+	if !klog.V(1).Enabled() {
+		wanted = q.edit(entry)
+	}
+	if wanted == nil {
 		return len(entry), nil
 	}
-	return q.out.Write(entry)
+	return q.out.Write(wanted) // of the same length
 }
 
 // edit returns the entry to write; nil for none.
@@ -69,8 +67,8 @@ func (q *quietLog) edit(entry []byte) []byte {
 		return nil
 	}
 	message, cause := described(entry)
-	for n := range quietRules {
-		if r := &quietRules[n]; r.matches(entry, message, cause) {
+	for n := range q.rules {
+		if r := &q.rules[n]; r.matches(entry, message, cause) {
 			return q.apply(r, entry)
 		}
 	}
@@ -79,34 +77,21 @@ func (q *quietLog) edit(entry []byte) []byte {
 
 // apply returns what a rule leaves of an entry. An error that becomes a warning begins with another letter.
 func (q *quietLog) apply(r *rule, entry []byte) []byte {
-	if !r.limited {
+	if !r.Limited {
 		return nil
 	}
-	key := r.message
-	if r.name != "" {
-		_, key, _ = strings.Cut(string(entry), r.name)
+	key := r.Message
+	if r.Name != "" {
+		_, key, _ = strings.Cut(string(entry), r.Name)
 		key, _, _ = strings.Cut(key, ": ")
-		key = r.name + key[:min(len(key), maxName)]
+		key = r.Name + key[:min(len(key), maxName)]
 	}
-	if q.warnedRecently(key) {
+	if _, recently := q.warned.Get(key); recently {
 		return nil
 	}
+	q.warned.Add(key, nil, warnInterval)
 	if entry[0] == 'E' {
 		entry = append([]byte{'W'}, entry[1:]...)
 	}
 	return entry
-}
-
-func (q *quietLog) warnedRecently(key string) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	now := q.now()
-	if last, known := q.warned[key]; known && now.Sub(last) < warnInterval {
-		return true
-	}
-	if q.warned == nil || len(q.warned) >= maxWarned {
-		q.warned = map[string]time.Time{}
-	}
-	q.warned[key] = now
-	return false
 }

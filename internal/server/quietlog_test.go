@@ -5,6 +5,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/cache"
+	testingclock "k8s.io/utils/clock/testing"
 )
 
 // TestQuietLog checks what is left of a log that is not verbose.
@@ -42,7 +45,7 @@ func TestQuietLog(t *testing.T) {
 			`{"ts":1,"msg":"Unhandled Error","logger":"UnhandledError","err":"nil map"}`},
 	} {
 		var out bytes.Buffer
-		w := &quietLog{out: &out, now: time.Now}
+		w := newQuietLog(&out)
 		if n, err := w.Write([]byte(test.entry)); n != len(test.entry) || err != nil {
 			t.Error(n, err)
 		}
@@ -56,8 +59,9 @@ func TestQuietLog(t *testing.T) {
 func TestWebhookWarnings(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	now := time.Now()
-	w := &quietLog{out: &out, now: func() time.Time { return now }}
+	clock := testingclock.NewFakePassiveClock(time.Now())
+	w := newQuietLog(&out)
+	w.warned = cache.NewLRUExpireCacheWithClock(maxWarned, clock)
 	open := func(name, cause string) string {
 		return "W1 dispatcher.go:205] Failed calling webhook, failing open " + name + ": " + cause + "\n"
 	}
@@ -74,7 +78,7 @@ func TestWebhookWarnings(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	now = now.Add(warnInterval)
+	clock.SetTime(clock.Now().Add(warnInterval + 1))
 	if _, err := w.Write([]byte(refused)); err != nil {
 		t.Error(err)
 	}

@@ -16,16 +16,10 @@ import (
 	"github.com/crd-server/crd-server/internal/server/datadir"
 )
 
-// Ready is how to use a server that is ready.
-type Ready struct {
-	// Kubeconfig is that of the administrator. It has the certificates themselves.
-	Kubeconfig []byte
-}
-
 // reportReady calls OnReady, or tells the user and systemd that the server is ready.
 func (s *server) reportReady() error {
 	if s.options.OnReady != nil {
-		s.options.OnReady(Ready{Kubeconfig: s.kubeconfig})
+		s.options.OnReady(s.kubeconfig)
 		return nil
 	}
 	embedded, kept := len(s.options.Etcd.Servers) == 0, "data"

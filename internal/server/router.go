@@ -16,7 +16,6 @@ import (
 	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/apiserver/pkg/server/statusz"
 	"k8s.io/apiserver/pkg/util/compatibility"
-	cliflag "k8s.io/component-base/cli/flag"
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/metrics/prometheus/slis"
 
@@ -27,20 +26,13 @@ import (
 // routes has the handlers of all paths.
 type routes struct {
 	*resourceHandlers
+	options *ValidOptions
 	// documents has the handlers of the documents by which others verify tokens of service accounts, by their paths.
 	documents map[string]http.Handler
 	health    *health
 	// metrics gather what is not in the registry of the process: the metrics of the storage, and of an etcd in this
 	// process.
 	metrics []prometheus.Gatherer
-	// component names the server at /flagz and /statusz.
-	component string
-	// flags are shown at /flagz.
-	flags cliflag.NamedFlagSets
-	// extensions add paths.
-	extensions *Extensions
-	// profiling serves /debug, and DELETE of /metrics.
-	profiling bool
 }
 
 // newRouter returns the handler of the routes, and the paths besides resources. It must be inside of all filters: the
@@ -61,8 +53,12 @@ func newRouter(r *routes) (router http.Handler, paths []string, err error) {
 	for _, path := range healthPaths { // a check that does not exist: as plain text, like all answers of checks
 		mux.Handle(path+"/*", http.NotFoundHandler())
 	}
-	handle("/version", onlyGet(serveVersion()))
-	mux.Handle("/version/", onlyGet(serveVersion()))
+	info := versionInfo()
+	version := onlyGet(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		responsewriters.WriteRawJSON(http.StatusOK, info, w)
+	}))
+	handle("/version", version)
+	mux.Handle("/version/", version)
 
 	handle("/api", r.api)
 	mux.Handle("/api/", r.api)
@@ -79,21 +75,22 @@ func newRouter(r *routes) (router http.Handler, paths []string, err error) {
 	mux.Handle("/openapi/v3/*", r.openAPIV3)
 
 	metrics.Register()
-	metrics.ShowBuild(versionInfo())
-	handle("/metrics", metrics.Handler(r.profiling, r.metrics...))
-	if r.profiling {
+	metrics.ShowBuild(info)
+	handle("/metrics", metrics.Handler(r.options.Profiling, r.metrics...))
+	if r.options.Profiling {
 		slis.SLIMetricsWithReset{}.Install(muxFunc(handle))
 		installProfiling(mux)
 	} else {
 		slis.SLIMetrics{}.Install(muxFunc(handle))
 	}
-	flagz.Install(muxFunc(handle), r.component, flagz.NamedFlagSetsReader{FlagSets: r.flags})
+	component := r.options.componentName()
+	flagz.Install(muxFunc(handle), component, flagz.NamedFlagSetsReader{FlagSets: r.options.flags})
 	effective := compatibility.DefaultComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent)
 	shown := append(slices.Clone(listed.paths), statusz.DefaultStatuszPath)
-	statusz.Install(muxFunc(handle), r.component, statusz.NewRegistry(effective, statusz.WithListedPaths(shown)))
+	statusz.Install(muxFunc(handle), component, statusz.NewRegistry(effective, statusz.WithListedPaths(shown)))
 	mux.Handle("/", listed)
 	mux.Handle("/index.html", listed)
-	added, err := r.extensions.route(mux)
+	added, err := r.options.Extensions.route(mux)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -145,13 +142,6 @@ func (i *index) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	paths := slices.Concat(i.paths, i.served())
 	slices.Sort(paths)
 	responsewriters.WriteRawJSON(http.StatusOK, metav1.RootPaths{Paths: slices.Compact(paths)}, w)
-}
-
-func serveVersion() http.Handler {
-	info := versionInfo()
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		responsewriters.WriteRawJSON(http.StatusOK, info, w)
-	})
 }
 
 // onlyGet refuses methods other than GET and HEAD with a Status.

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
-	"github.com/crd-server/crd-server/internal/access/serviceaccounts"
 	"github.com/crd-server/crd-server/internal/server/certs"
 	"github.com/crd-server/crd-server/internal/server/datadir"
 	"github.com/crd-server/crd-server/internal/server/etcd"
@@ -57,7 +56,7 @@ func run(ctx context.Context, o *ValidOptions, compose composer) error {
 		}
 		defer connection.Close()
 	}
-	dir, err := openDataDir(o)
+	dir, err := datadir.Open(o.DataDir)
 	if err != nil {
 		return err
 	}
@@ -138,11 +137,11 @@ func (f foundation) assemble(working context.Context, compose composer, installs
 		return nil, fmt.Errorf("set up the handler of custom resources: %w", err)
 	}
 	drain := filters.NewDrain()
-	health := newHealth(healthConfig{
-		storage: resources.ready, encryption: access.keyManagement(), hooks: resources.hooks, stopping: drain.Stopping(),
-		installs: installs, loopback: o.KubeAPIServer,
-	})
-	router, paths, err := newRouter(f.routes(working, access, resources.handlers, health))
+	health := newHealth(health{
+		storage: resources.ready, encryption: access.encryption.Checks(), hooks: resources.hooks,
+		stopping: drain.Stopping(), loopback: o.KubeAPIServer,
+	}, installs)
+	router, paths, err := newRouter(f.routes(working, access, resources.resourceHandlers, health))
 	if err != nil {
 		return nil, err
 	}
@@ -155,33 +154,21 @@ func (f foundation) assemble(working context.Context, compose composer, installs
 
 // routes returns the handlers of all paths.
 func (f foundation) routes(working context.Context, a *access, handlers *resourceHandlers, h *health) *routes {
-	gatherers := []prometheus.Gatherer{handlers.gatherer}
+	r := &routes{
+		resourceHandlers: handlers, options: f.options, health: h, metrics: []prometheus.Gatherer{handlers.gatherer},
+	}
 	if f.etcd.Metrics != nil {
-		gatherers = append(gatherers, f.etcd.Metrics)
+		r.metrics = append(r.metrics, f.etcd.Metrics)
 	}
-	return &routes{
-		resourceHandlers: handlers,
-		documents:        documents(working, a.issuer, strings.TrimPrefix(serverURL(f.listener), "https://")),
-		health:           h,
-		metrics:          gatherers,
-		component:        f.options.componentName(),
-		flags:            f.options.flags,
-		extensions:       &f.options.Extensions,
-		profiling:        f.options.Profiling,
+	if a.issuer == nil {
+		return r
 	}
-}
-
-// documents returns the handlers of the documents by which others verify tokens; none without an issuer. host is the
-// address of the server.
-func documents(ctx context.Context, issuer *serviceaccounts.Issuer, host string) map[string]http.Handler {
-	if issuer == nil {
-		return nil
-	}
-	published, err := issuer.Documents(host)
+	var err error
+	r.documents, err = a.issuer.Documents(strings.TrimPrefix(serverURL(f.listener), "https://"))
 	if err != nil { // as upstream: tokens do not depend on them
-		klog.FromContext(ctx).Info("The issuer of service accounts is not published", "err", err)
+		klog.FromContext(working).Info("The issuer of service accounts is not published", "err", err)
 	}
-	return published
+	return r
 }
 
 // certify creates or renews the generated certificates, and writes the admin kubeconfig.
@@ -195,18 +182,12 @@ func (f foundation) certify() (id *certs.Identity, kubeconfig []byte, err error)
 
 // recertify renews certificates that become due while the server runs. access.tls follows the files.
 func (s *server) recertify(working context.Context) {
-	daily := time.NewTicker(24 * time.Hour)
-	defer daily.Stop()
-	for {
-		select {
-		case <-daily.C:
-			if _, _, err := s.certify(); err != nil {
-				klog.FromContext(working).Error(err, "Failed to renew the certificates; the next attempt is in a day")
-			}
-		case <-working.Done():
-			return
+	_ = wait.PollUntilContextCancel(working, 24*time.Hour, false, func(context.Context) (done bool, err error) {
+		if _, _, err := s.certify(); err != nil {
+			klog.FromContext(working).Error(err, "Failed to renew the certificates; the next attempt is in a day")
 		}
-	}
+		return false, nil
+	}) // ends with working
 }
 
 // serve runs everything until ctx is done or something fails. It stops requests first, and then what they need.
@@ -216,12 +197,17 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 	requests, endRequests := context.WithCancel(working)
 	defer endRequests()
 	web := newHTTPServer(requests, &s.options.Serving, s.access.tls.Config, s.handler)
-	group.Go(func() error { return s.resources.controllers.run(working) })
+	group.Go(func() error { return s.resources.run(working) })
 	group.Go(func() error { s.access.tls.Run(working); return nil })
 	group.Go(func() error { s.access.run(working); return nil })
 	group.Go(func() error { return s.access.audit.Run(requests) })
 	group.Go(func() error { s.recertify(working); return nil })
-	group.Go(func() error { return s.watchStorage(working) })
+	group.Go(func() error {
+		if err := s.etcd.Wait(working); err != nil {
+			return fmt.Errorf("the embedded etcd failed: %w", err)
+		}
+		return nil
+	})
 	group.Go(func() error {
 		err := web.Serve(tls.NewListener(plainHTTPListener{s.listener}, s.access.tls.Config))
 		if errors.Is(err, http.ErrServerClosed) {
@@ -232,15 +218,14 @@ func (s *server) serve(ctx, working context.Context, manifests []manifest) error
 	group.Go(func() error { s.chain.Run(working); return nil })
 	s.health.finish(started)
 
-	controllers := s.resources.controllers
 	err := s.becomeReady(ctx, working, manifests)
 	stopLeading, stopIdentifying, stopAnnouncing := func() {}, func() {}, func() {}
 	if err == nil {
-		stopLeading = inBackground(group, working, controllers.lead) // the Leases need their namespace
-		stopIdentifying = inBackground(group, working, controllers.identify)
+		stopLeading = inBackground(group, working, s.resources.lead) // the Leases need their namespace
+		stopIdentifying = inBackground(group, working, s.resources.Identity)
 		stopAnnouncing = s.announce(group, working)
-		if controllers.register != nil {
-			group.Go(func() error { return ignoreCancelled(working, controllers.register(working)) })
+		if register := s.resources.register; register != nil {
+			group.Go(func() error { return ignoreCancelled(working, register(working)) })
 		}
 		select {
 		case <-ctx.Done():
@@ -287,13 +272,13 @@ func (s *server) becomeReady(ctx, working context.Context, manifests []manifest)
 			return err
 		}
 	}
-	if err := s.resources.controllers.prepare(ctx); err != nil {
+	if err := s.resources.Prepare(ctx); err != nil {
 		return err
 	}
-	if err := install(ctx, s.handler, manifests); err != nil {
+	if err := install(ctx, inProcess{s.own}.clientConfig(), manifests); err != nil {
 		return err
 	}
-	s.resources.controllers.endpoints.Announce(ctx)
+	s.resources.Endpoints.Announce(ctx)
 	s.health.finish(prepared)
 	// /readyz must succeed from now on, so the watch on etcd has to be established.
 	if err := wait.PollUntilContextCancel(ctx, readyPoll, true, func(ctx context.Context) (bool, error) {

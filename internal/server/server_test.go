@@ -25,6 +25,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/crd-server/crd-server/internal/builtin"
+	"github.com/crd-server/crd-server/internal/server/builtins"
 	"github.com/crd-server/crd-server/internal/server/certs"
 )
 
@@ -63,19 +64,17 @@ func fakeResources(resources http.Handler, synced chan struct{}) composer {
 			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, s) })
 		}
 		return &resourceServer{
-			handlers: &resourceHandlers{
+			resourceHandlers: &resourceHandlers{
 				api: text("api"), core: text("core"), groups: text("groups"), resources: resources,
 				openAPIV2: text("openapi v2"), openAPIV3: text("openapi v3"),
 				paths:    func() []string { return []string{"/apis/example.com"} },
 				gatherer: prometheus.NewRegistry(),
 				serves:   func(*request.RequestInfo) bool { return false },
 			},
-			controllers: &resourceControllers{
-				run:     func(ctx context.Context) error { <-ctx.Done(); return nil },
-				prepare: func(context.Context) error { return nil },
-			},
-			synced: synced,
-			sizes:  func(string, string) (int, int64) { return 0, 0 },
+			run:         func(ctx context.Context) error { <-ctx.Done(); return nil },
+			Controllers: &builtins.Controllers{Prepare: func(context.Context) error { return nil }},
+			synced:      synced,
+			sizes:       func(string, string) (int, int64) { return 0, 0 },
 			ready: func(ctx context.Context) error {
 				_, err := c.storage.etcd.Client.Get(ctx, "health")
 				return err
@@ -312,7 +311,7 @@ func running(compose composer, run func(ctx context.Context) error) composer {
 	return func(c *components) (*resourceServer, error) {
 		r, err := compose(c)
 		if err == nil {
-			r.controllers.run = run
+			r.run = run
 		}
 		return r, err
 	}

@@ -24,6 +24,10 @@ func inBackground(group *errgroup.Group, working context.Context, run func(ctx c
 	return func() { cancel(); <-ended }
 }
 
+// closeTimeout is how long a stopping server, whose requests have ended, waits for clients to close their connections.
+// With HTTP/2 they do not do so before a second is over, and tests stop many servers.
+const closeTimeout = 50 * time.Millisecond
+
 // stopServing drains the server, which is unready: it takes no new requests, and waits until those in flight have ended
 // or have timed out.
 func (s *server) stopServing(working context.Context, web *http.Server) {
@@ -39,9 +43,7 @@ func (s *server) stopServing(working context.Context, web *http.Server) {
 	defer closing.Wait() // after cancel
 	ctx, cancel := context.WithTimeout(working, timeout)
 	defer cancel()
-	if wait := s.options.Requests.CloseTimeout; wait > 0 {
-		closing.Go(func() { closeAfter(ctx, ended, wait, cancel) })
-	}
+	closing.Go(func() { closeAfter(ctx, ended, closeTimeout, cancel) })
 	_ = web.Shutdown(ctx) // fails when the time is over; the caller closes the remaining connections
 }
 

@@ -20,14 +20,6 @@ import (
 // is late only if the process gets no CPU, as among many tests on a busy machine.
 const inMemoryAskFor = 20 * time.Second
 
-// openDataDir opens the data directory, or a temporary one if there is none.
-func openDataDir(o *ValidOptions) (*datadir.Dir, error) {
-	if o.DataDir == "" {
-		return datadir.OpenTemporary()
-	}
-	return datadir.Open(o.DataDir)
-}
-
 // startEtcd starts an etcd in this process.
 func startEtcd(ctx context.Context, o *ValidOptions, dir *datadir.Dir) (*etcd.Connection, error) {
 	if o.InMemory {
@@ -71,7 +63,7 @@ func newStorage(o *ValidOptions, connection *etcd.Connection, transformer *encry
 	table := crds.NewTable(informer)
 	logDefinitions(table, o.Logger)
 	folders := o.folders()
-	etcd.Measure(connection.Client, folders, func(group, plural string) bool {
+	connection.Measure(folders, func(group, plural string) bool {
 		_, served := table.Get(plural + "." + group)
 		return served || group == crds.GroupName && plural == crds.Plural
 	})
@@ -83,12 +75,4 @@ func newStorage(o *ValidOptions, connection *etcd.Connection, transformer *encry
 // size estimates the size of a resource. See filters.Sizes.
 func (s *storage) size(group, plural string) (objects int, bytes int64) {
 	return s.store.Size(s.folders.Folder(schema.GroupResource{Group: group, Resource: plural}))
-}
-
-// watchStorage fails when an etcd in this process does.
-func (f foundation) watchStorage(working context.Context) error {
-	if err := f.etcd.Wait(working); err != nil {
-		return fmt.Errorf("the embedded etcd failed: %w", err)
-	}
-	return nil
 }

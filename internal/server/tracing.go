@@ -26,13 +26,13 @@ func newTracing(lifecycle context.Context, file, service string) (tracing.Tracer
 	if file == "" {
 		return nil, nil
 	}
+	var provider tracing.TracerProvider
 	config, err := readTracing(file)
-	if err != nil {
-		return nil, fmt.Errorf("--tracing-config-file %s: %w", file, err)
+	if err == nil {
+		provider, err = tracing.NewProvider(lifecycle, config, nil, []resource.Option{
+			resource.WithAttributes(semconv.ServiceNameKey.String(service)),
+		})
 	}
-	provider, err := tracing.NewProvider(lifecycle, config, nil, []resource.Option{
-		resource.WithAttributes(semconv.ServiceNameKey.String(service)),
-	})
 	if err != nil {
 		return nil, fmt.Errorf("--tracing-config-file %s: %w", file, err)
 	}

@@ -2,9 +2,9 @@ package server
 
 import (
 	"fmt"
+	"regexp"
 	"runtime"
 	"runtime/debug"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/version"
 )
@@ -41,7 +41,7 @@ func versionInfo() version.Info {
 		Major: "1", Minor: "37",
 		EmulationMajor: "1", EmulationMinor: "37",
 		MinCompatibilityMajor: "1", MinCompatibilityMinor: "36",
-		GitVersion: apiVersion + "+crd-server-" + buildMetadata(Version()),
+		GitVersion: apiVersion + "+crd-server-" + notMetadata.ReplaceAllString(Version(), "-"),
 		GoVersion:  runtime.Version(),
 		Compiler:   runtime.Compiler,
 		Platform:   runtime.GOOS + "/" + runtime.GOARCH,
@@ -63,16 +63,8 @@ func versionInfo() version.Info {
 	return info
 }
 
-// buildMetadata replaces characters that semantic versioning does not allow in build metadata.
-func buildMetadata(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r >= '0' && r <= '9', r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r == '-', r == '.':
-			return r
-		}
-		return '-'
-	}, s)
-}
+// notMetadata matches what semantic versioning does not allow in build metadata.
+var notMetadata = regexp.MustCompile(`[^0-9A-Za-z.-]`)
 
 // KubernetesVersionLine is what --version prints when the program acts as one of Kubernetes.
 func KubernetesVersionLine() string { return "Kubernetes " + versionInfo().GitVersion }

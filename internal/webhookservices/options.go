@@ -33,24 +33,30 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 
 // Validate returns every mistake.
 func (o *Options) Validate() (errs []error) {
-	for _, text := range o.Rules {
-		if _, err := parseRule(text); err != nil {
-			errs = append(errs, err)
-		}
-	}
+	_, errs = o.parse()
 	return errs
 }
 
 // Resolver returns the resolver of valid rules. inCluster says that services without a rule are looked up in the DNS of
 // a cluster.
 func (o *Options) Resolver(inCluster bool) webhook.ServiceResolver {
-	r := &resolver{dns: webhook.NewDefaultServiceResolver(), inCluster: inCluster}
-	for _, text := range o.Rules {
-		if parsed, err := parseRule(text); err == nil {
-			r.rules = append(r.rules, parsed)
-		}
+	r := &resolver{dns: webhook.NewDefaultServiceResolver()}
+	r.rules, _ = o.parse()
+	if inCluster {
+		r.rules = append(r.rules, rule{namespace: wildcard, name: wildcard})
 	}
 	return r
+}
+
+func (o *Options) parse() (rules []rule, errs []error) {
+	for _, text := range o.Rules {
+		if parsed, err := parseRule(text); err != nil {
+			errs = append(errs, err)
+		} else {
+			rules = append(rules, parsed)
+		}
+	}
+	return rules, errs
 }
 
 const (

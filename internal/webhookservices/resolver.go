@@ -9,9 +9,8 @@ import (
 
 // resolver implements webhook.ServiceResolver by rules.
 type resolver struct {
-	rules     []rule
-	dns       webhook.ServiceResolver
-	inCluster bool
+	rules []rule
+	dns   webhook.ServiceResolver
 }
 
 // ResolveEndpoint returns the address of a service. The error says what to do about it, because the user of a webhook
@@ -24,9 +23,6 @@ func (r *resolver) ResolveEndpoint(namespace, name string, port int32) (*url.URL
 		if rule.address != nil {
 			return rule.address, nil
 		}
-		return r.dns.ResolveEndpoint(namespace, name, port)
-	}
-	if r.inCluster {
 		return r.dns.ResolveEndpoint(namespace, name, port)
 	}
 	return nil, fmt.Errorf("service %s/%s:%d has no address: start the server with %s %[1]s/%[2]s=https://HOST:PORT, "+

@@ -18,7 +18,15 @@ import (
 func newActions(c *Config) (map[string]resource.ActionFunc, error) {
 	actions := map[string]resource.ActionFunc{}
 	if c.Issuer != nil {
-		actions["serviceaccounts/token"] = issueBy(c.Issuer)
+		actions["serviceaccounts/token"] = func(ctx context.Context, r resource.ActionRequest) (runtime.Object, error) {
+			request, ok := r.Body.(*authenticationv1.TokenRequest)
+			if !ok {
+				return nil, fmt.Errorf("the body is a %T", r.Body)
+			}
+			return c.Issuer.Issue(ctx, serviceaccounts.Request{
+				Namespace: r.Namespace, Name: r.Name, TokenRequest: request, Admit: r.Admit,
+			})
+		}
 	}
 	if c.Set.Find(corev1.Resource("pods")) != nil {
 		evictor, err := eviction.New(c.Client)
@@ -28,17 +36,4 @@ func newActions(c *Config) (map[string]resource.ActionFunc, error) {
 		actions["pods/binding"], actions["pods/eviction"] = pods.Bind, evictor.Evict
 	}
 	return actions, nil
-}
-
-// issueBy returns the function that issues tokens of service accounts.
-func issueBy(issuer *serviceaccounts.Issuer) resource.ActionFunc {
-	return func(ctx context.Context, r resource.ActionRequest) (runtime.Object, error) {
-		request, ok := r.Body.(*authenticationv1.TokenRequest)
-		if !ok {
-			return nil, fmt.Errorf("the body is a %T", r.Body)
-		}
-		return issuer.Issue(ctx, serviceaccounts.Request{
-			Namespace: r.Namespace, Name: r.Name, TokenRequest: request, Admit: r.Admit,
-		})
-	}
 }

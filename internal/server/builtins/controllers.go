@@ -118,7 +118,7 @@ func newLeading(c *Config, writes *Writes) (all []Run, err error) {
 }
 
 func newNamespaces(c *Config) (Run, error) {
-	d := c.Set.Find(corev1.Resource("namespaces"))
+	d := c.Set.Find(namespacesResource)
 	if d == nil || !c.Runs(NamespaceController) {
 		return nil, nil
 	}

@@ -2,7 +2,6 @@ package builtins
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -15,11 +14,8 @@ import (
 )
 
 // newParamAccess returns the check whether the writer of a policy or a binding may read its parameters.
-func newParamAccess(c *Config) (*paramaccess.Access, error) {
-	policies, err := client.NewForConfig(c.Client)
-	if err != nil {
-		return nil, fmt.Errorf("client of policies: %w", err)
-	}
+func newParamAccess(c *Config) *paramaccess.Access {
+	policies := client.NewForConfigOrDie(c.Client) // a configuration without files is never wrong
 	return &paramaccess.Access{
 		Authorizer: c.Authorizer,
 		Resource:   c.resourceOf,
@@ -31,7 +27,7 @@ func newParamAccess(c *Config) (*paramaccess.Access, error) {
 			p, err := policies.ValidatingAdmissionPolicies().Get(ctx, name, metav1.GetOptions{})
 			return p.Spec.ParamKind, err
 		},
-	}, nil
+	}
 }
 
 // resourceOf returns the resource of a kind that is served.

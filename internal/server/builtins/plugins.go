@@ -25,15 +25,12 @@ import (
 
 // newPlugins returns the enabled plugins, in the order of kube-apiserver.
 func newPlugins(c *Config) (resource.Plugins, error) {
-	ranges := namespaceLister[*corev1.LimitRange](c, corev1.Resource("limitranges"))
-	priorities := priority.Classes(lister[*schedulingv1.PriorityClass](c, priorityClasses))
-	classes := lister[*storagev1.StorageClass](c, storagev1.Resource("storageclasses"))
-	ingressClasses := lister[*networkingv1.IngressClass](c, networkingv1.Resource("ingressclasses"))
-	podSecurity, err := newPodSecurity(c)
-	if err != nil {
-		return nil, err
-	}
-	params, err := newParamAccess(c)
+	ranges := newReader[*corev1.LimitRange](c, corev1.Resource("limitranges")).list
+	priorities := priority.Classes(newReader[*schedulingv1.PriorityClass](c, priorityClasses).all)
+	classes := newReader[*storagev1.StorageClass](c, storagev1.Resource("storageclasses")).all
+	ingressClasses := newReader[*networkingv1.IngressClass](c, networkingv1.Resource("ingressclasses")).all
+	namespaces := newReader[*corev1.Namespace](c, namespacesResource)
+	podSecurity, err := newPodSecurity(c, namespaces)
 	if err != nil {
 		return nil, err
 	}
@@ -56,8 +53,8 @@ func newPlugins(c *Config) (resource.Plugins, error) {
 		certificates.Signers{Authorizer: c.Authorizer}.Plugins(),
 		[]resource.Plugin{defaultingressclass.New(ingressClasses)},
 		escalation.Check{Authorizer: c.Authorizer, Rules: c.Roles}.Plugins(),
-		params.Plugins(),
-		devices.Access{Authorizer: c.Authorizer, Namespace: namespaceGetter(c)}.Plugins(),
+		newParamAccess(c).Plugins(),
+		devices.Access{Authorizer: c.Authorizer, Namespace: namespaces.get}.Plugins(),
 	)
 	return slices.DeleteFunc(all, func(plugin resource.Plugin) bool {
 		return plugin.Name != "" && !c.Admission.Enabled(plugin.Name)

@@ -10,7 +10,7 @@ import (
 )
 
 // newPodSecurity returns the plugins PodSecurity, if pods are served and it is enabled.
-func newPodSecurity(c *Config) ([]resource.Plugin, error) {
+func newPodSecurity(c *Config, namespaces *reader[*corev1.Namespace]) ([]resource.Plugin, error) {
 	pods := corev1.Resource("pods")
 	if c.Set.Find(pods) == nil || !c.Admission.Enabled(podsecurity.Name) {
 		return nil, nil
@@ -20,7 +20,7 @@ func newPodSecurity(c *Config) ([]resource.Plugin, error) {
 		return nil, err
 	}
 	plugins, err := podsecurity.New(
-		c.Set.Definitions, configuration, namespaceGetter(c), namespaceLister[*corev1.Pod](c, pods))
+		c.Set.Definitions, configuration, namespaces.get, newReader[*corev1.Pod](c, pods).list)
 	if err != nil {
 		return nil, fmt.Errorf("--admission-control-config-file %s: %s: %w", c.Admission.ConfigFile, podsecurity.Name, err)
 	}

@@ -30,9 +30,11 @@ import (
 )
 
 var (
-	clusterRoles    = rbacv1.Resource("clusterroles")
-	configMaps      = corev1.Resource("configmaps")
-	priorityClasses = schedulingv1.Resource("priorityclasses")
+	clusterRoles        = rbacv1.Resource("clusterroles")
+	clusterRoleBindings = rbacv1.Resource("clusterrolebindings")
+	configMaps          = corev1.Resource("configmaps")
+	namespacesResource  = corev1.Resource("namespaces")
+	priorityClasses     = schedulingv1.Resource("priorityclasses")
 )
 
 // SystemObjects are the objects that every server has.
@@ -52,7 +54,7 @@ func NewSystemObjects(c *Config) (*SystemObjects, error) {
 	exist := make(chan struct{})
 	o := &SystemObjects{Config: c, exist: exist, apiServices: newAPIServices(c, exist), roles: newRoleReconciler(c)}
 	for _, namespace := range namespaces.System() {
-		o.add(corev1.Resource("namespaces"), bootstrap.Object{Object: namespace, Fields: namespaces.SystemFields})
+		o.add(namespacesResource, bootstrap.Object{Object: namespace, Fields: namespaces.SystemFields})
 	}
 	for _, service := range o.apiServices.Initial() {
 		o.add(apiregistrationv1.Resource("apiservices"), bootstrap.Object{Object: service})
@@ -123,19 +125,14 @@ func (o *SystemObjects) addRoles() {
 // likeDiscovery gives a new binding of policy.PublicInfoViewer the subjects, labels and annotations of the binding of
 // policy.Discovery, if that exists: an administrator may have changed it.
 func (o *SystemObjects) likeDiscovery(ctx context.Context, object *bootstrap.Object) error {
-	d := object.Definition
-	entry, _, err := o.Store.ResourceAt(d.StorageFolder()).Get(ctx, policy.Discovery, dynamicstorage.ReadAt{})
+	discovery, err := newReader[*rbacv1.ClusterRoleBinding](o.Config, clusterRoleBindings).get(ctx, policy.Discovery)
 	if errors.Is(err, dynamicstorage.ErrNotFound) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read %s: %w", policy.Discovery, err)
 	}
-	found, err := o.Set.Codec(d).Object(entry)
-	if err != nil {
-		return err
-	}
-	discovery, binding := found.(*rbacv1.ClusterRoleBinding), object.Object.(*rbacv1.ClusterRoleBinding)
+	binding := object.Object.(*rbacv1.ClusterRoleBinding)
 	binding.Subjects, binding.Labels = discovery.Subjects, discovery.Labels
 	binding.Annotations = discovery.Annotations
 	object.Fields = policy.Fields(binding)

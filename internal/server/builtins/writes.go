@@ -1,7 +1,6 @@
 package builtins
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crd-server/crd-server/internal/allocator"
@@ -54,7 +53,7 @@ func NewWrites(c *Config) (*Writes, error) {
 	w := &Writes{
 		Plugins: plugins, Actions: actions, Allocators: addresses.ByResource(), usage: usage, addresses: addresses,
 	}
-	if d := c.Set.Find(corev1.Resource("namespaces")); d != nil && c.Admission.HasNamespaceLifecycle(true) {
+	if d := c.Set.Find(namespacesResource); d != nil && c.Admission.HasNamespaceLifecycle(true) {
 		w.Namespaces = namespaces.NewLifecycle(c.Store.ResourceAt(d.StorageFolder()))
 	}
 	if quotas != nil && c.Admission.HasResourceQuota(true) {

@@ -1,18 +1,17 @@
 package certs
 
 import (
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 
 	"github.com/crd-server/crd-server/internal/server/datadir"
@@ -25,20 +24,8 @@ func ReadAuthority(dataDir string) (*Pair, error) {
 	if p.Cert, err = ReadCertificate(p.CertFile); err != nil {
 		return nil, fmt.Errorf("certificate %s is unreadable: %w", p.CertFile, datadir.Cause(err))
 	}
-	pem, err := os.ReadFile(p.KeyFile)
-	if err != nil {
-		return nil, fmt.Errorf("private key %s is unreadable: %w", p.KeyFile, datadir.Cause(err))
-	}
-	key, err := keyutil.ParsePrivateKeyPEM(pem)
-	if err != nil {
-		return nil, fmt.Errorf("private key %s is unreadable: %w", p.KeyFile, err)
-	}
-	signer, ok := key.(crypto.Signer)
-	if !ok {
-		return nil, fmt.Errorf("private key %s: %w", p.KeyFile, errors.New("not a signing key"))
-	}
-	p.Key = signer
-	return p, nil
+	p.Key, err = readKey(p.KeyFile)
+	return p, err
 }
 
 // Client returns a new key with a client certificate of a user, which is valid from now on.
@@ -61,4 +48,17 @@ func (p *Pair) Client(user pkix.Name, now, expires time.Time) (*Pair, error) {
 		return nil, fmt.Errorf("sign a certificate of user %q: %w", user.CommonName, err)
 	}
 	return &Pair{Cert: signed, Key: key}, nil
+}
+
+// AuthInfo returns the certificate and the key as a kubeconfig has them.
+func (p *Pair) AuthInfo() (*clientcmdapi.AuthInfo, error) {
+	certificate, err := cert.EncodeCertificates(p.Cert)
+	if err != nil {
+		return nil, fmt.Errorf("encode the certificate: %w", err)
+	}
+	key, err := keyutil.MarshalPrivateKeyToPEM(p.Key)
+	if err != nil {
+		return nil, fmt.Errorf("encode the private key: %w", err)
+	}
+	return &clientcmdapi.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key}, nil
 }

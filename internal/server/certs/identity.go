@@ -6,7 +6,6 @@ import (
 	"crypto/x509/pkix"
 	"fmt"
 	"net"
-	"os"
 	"slices"
 	"time"
 
@@ -20,16 +19,18 @@ import (
 
 // Config holds what flags say about certificates.
 type Config struct {
-	// BindAddress and SANs are names of the generated serving certificate.
+	// BindAddress is where the server listens, which the generated serving certificate names.
 	BindAddress net.IP
-	SANs        []string
+	// SANs are names and addresses added to the generated serving certificate.
+	SANs []string
 	// CertFile and KeyFile replace the generated serving certificate.
 	CertFile, KeyFile string
 	// Named are certificates for certain names, which clients ask for (SNI).
 	Named []cliflag.NamedCertKey
 	// ClientCAFile holds further authorities of client certificates.
 	ClientCAFile string
-	Protocol     Protocol
+	// Protocol restricts TLS.
+	Protocol Protocol
 }
 
 // Identity names the files with the server's certificates and authorities. Their content may change while the server
@@ -64,7 +65,7 @@ func (c *Config) CheckFiles() error {
 		}
 	}
 	if file := c.ClientCAFile; file != "" {
-		if _, err := ReadPool(file); err != nil {
+		if _, err := cert.NewPool(file); err != nil {
 			return fmt.Errorf("--client-ca-file %s: certificate is unreadable: %w", file, err)
 		}
 	}
@@ -87,7 +88,7 @@ func NewIdentity(c *Config, dir *datadir.Dir, now func() time.Time) (*Identity, 
 	}
 	id := &Identity{Admin: admin, ClientCAFiles: []string{authority.CertFile}}
 	if dir.IsTemporary() {
-		id.fixed = append(id.fixed, authority.CertFile)
+		id.fixed = []string{authority.CertFile, dir.Path("pki", "serving.crt")}
 	}
 	if file := c.ClientCAFile; file != "" {
 		id.ClientCAFiles = append(id.ClientCAFiles, file)
@@ -107,9 +108,6 @@ func NewIdentity(c *Config, dir *datadir.Dir, now func() time.Time) (*Identity, 
 		return nil, err
 	}
 	id.CertFile, id.KeyFile, id.TrustFile = serving.CertFile, serving.KeyFile, authority.CertFile
-	if dir.IsTemporary() {
-		id.fixed = append(id.fixed, serving.CertFile)
-	}
 	return id, nil
 }
 
@@ -131,13 +129,4 @@ func (c *Config) subjectAlternativeNames() (names []string, addresses []net.IP) 
 		}
 	}
 	return names, addresses
-}
-
-// ReadPool reads a PEM file of certificate authorities.
-func ReadPool(file string) (*x509.CertPool, error) {
-	pem, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	return cert.NewPoolFromBytes(pem)
 }

@@ -105,19 +105,11 @@ func ServiceAccountKey(dir *datadir.Dir) (crypto.Signer, error) {
 
 // key returns the named private key, and creates it on the first call.
 func (p Issuer) key(name string) (crypto.Signer, error) {
-	file := p.Dir.Path("pki", name+".key")
-	loaded, err := keyutil.PrivateKeyFromFile(file)
-	if err == nil {
-		if signer, ok := loaded.(crypto.Signer); ok {
-			return signer, nil
-		}
-		err = errors.New("not a signing key")
+	key, err := readKey(p.Dir.Path("pki", name+".key"))
+	if !errors.Is(err, os.ErrNotExist) {
+		return key, err
 	}
-	if _, statErr := os.Stat(file); !errors.Is(statErr, os.ErrNotExist) {
-		return nil, fmt.Errorf("private key %s is unreadable: %w", file, datadir.Cause(err))
-	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
+	if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 		return nil, fmt.Errorf("generate private key %s: %w", name, err)
 	}
 	pem, err := keyutil.MarshalPrivateKeyToPEM(key)
@@ -125,6 +117,23 @@ func (p Issuer) key(name string) (crypto.Signer, error) {
 		return nil, fmt.Errorf("encode private key %s: %w", name, err)
 	}
 	return key, p.Dir.Write(pem, "pki", name+".key")
+}
+
+// readKey reads a private key.
+func readKey(file string) (crypto.Signer, error) {
+	pem, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("private key %s is unreadable: %w", file, datadir.Cause(err))
+	}
+	key, err := keyutil.ParsePrivateKeyPEM(pem)
+	signer, ok := key.(crypto.Signer)
+	if err == nil && !ok {
+		err = errors.New("not a signing key")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("private key %s is unreadable: %w", file, err)
+	}
+	return signer, nil
 }
 
 // fits reports whether a certificate on disk can stay in use: it belongs to the key and the authority, matches want,
@@ -159,11 +168,7 @@ func (p *Pair) Sign(template *x509.Certificate, key crypto.PublicKey) (*x509.Cer
 
 // ReadCertificate returns the first certificate of a PEM file.
 func ReadCertificate(file string) (*x509.Certificate, error) {
-	pem, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	certificates, err := cert.ParseCertsPEM(pem)
+	certificates, err := cert.CertsFromFile(file)
 	if err != nil {
 		return nil, err
 	}

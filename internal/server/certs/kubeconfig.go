@@ -21,32 +21,34 @@ func WriteKubeconfig(dir *datadir.Dir, id *Identity, server string) ([]byte, err
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s is unreadable: %w", id.TrustFile, datadir.Cause(err))
 	}
-	certificate, err := os.ReadFile(id.Admin.CertFile)
+	credential, err := id.Admin.AuthInfo()
 	if err != nil {
-		return nil, fmt.Errorf("certificate %s is unreadable: %w", id.Admin.CertFile, datadir.Cause(err))
-	}
-	key, err := os.ReadFile(id.Admin.KeyFile)
-	if err != nil {
-		return nil, fmt.Errorf("private key %s is unreadable: %w", id.Admin.KeyFile, datadir.Cause(err))
+		return nil, err
 	}
 	const name = "crd-server"
+	content, err := Kubeconfig(name, &clientcmdapi.Context{Cluster: name, AuthInfo: name}, &clientcmdapi.Cluster{
+		Server: server, CertificateAuthorityData: trust, TLSServerName: id.serverName(server),
+	}, credential)
+	if err != nil {
+		return nil, err
+	}
+	return content, dir.Write(content, KubeconfigFile)
+}
+
+// Kubeconfig returns a kubeconfig with a named context, its cluster and its user.
+func Kubeconfig(
+	name string, context *clientcmdapi.Context, cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo,
+) ([]byte, error) {
 	content, err := clientcmd.Write(clientcmdapi.Config{
-		Clusters: map[string]*clientcmdapi.Cluster{name: {
-			Server:                   server,
-			CertificateAuthorityData: trust,
-			TLSServerName:            id.serverName(server),
-		}},
-		AuthInfos: map[string]*clientcmdapi.AuthInfo{name: {
-			ClientCertificateData: certificate,
-			ClientKeyData:         key,
-		}},
-		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name}},
+		Clusters:       map[string]*clientcmdapi.Cluster{context.Cluster: cluster},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{context.AuthInfo: user},
+		Contexts:       map[string]*clientcmdapi.Context{name: context},
 		CurrentContext: name,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("encode the admin kubeconfig: %w", err)
+		return nil, fmt.Errorf("encode the kubeconfig of %q: %w", context.AuthInfo, err)
 	}
-	return content, dir.Write(content, KubeconfigFile)
+	return content, nil
 }
 
 // serverName returns the name that clients have to ask for if the serving certificate, given by a flag, is not valid

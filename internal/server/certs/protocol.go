@@ -4,10 +4,7 @@ import (
 	"crypto/tls"
 	"fmt"
 
-	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	cliflag "k8s.io/component-base/cli/flag"
-
-	"github.com/crd-server/crd-server/internal/server/datadir"
 )
 
 // Protocol restricts TLS, in the words of kube-apiserver's flags. What an empty field leaves open, crypto/tls chooses.
@@ -19,13 +16,8 @@ type Protocol struct {
 	Curves       []int32
 }
 
-// Validate returns every mistake.
-func (p *Protocol) Validate() (errs []error) {
-	if err := p.apply(&tls.Config{}); err != nil {
-		return []error{err}
-	}
-	return nil
-}
+// Validate returns the first mistake.
+func (p *Protocol) Validate() error { return p.apply(&tls.Config{}) }
 
 // apply sets what p says.
 func (p *Protocol) apply(c *tls.Config) (err error) {
@@ -43,17 +35,4 @@ func (p *Protocol) apply(c *tls.Config) (err error) {
 		}
 	}
 	return nil
-}
-
-// named returns the certificates for certain names, which are watched.
-func (c *Config) named() (contents []*dynamiccertificates.DynamicFileSNIContent, err error) {
-	for _, pair := range c.Named {
-		content, err := dynamiccertificates.NewDynamicSNIContentFromFiles(
-			"sni-cert", pair.CertFile, pair.KeyFile, pair.Names...)
-		if err != nil {
-			return nil, fmt.Errorf("--tls-sni-cert-key %s: certificate is unreadable: %w", pair.CertFile, datadir.Cause(err))
-		}
-		contents = append(contents, content)
-	}
-	return contents, nil
 }

@@ -18,12 +18,12 @@ func handshake(t *testing.T, c *Config, client *tls.Config) (tls.ConnectionState
 	c.BindAddress = net.IPv4(127, 0, 0, 1)
 	dir := newDataDir(t)
 	id := identityAt(t, dir, time.Now(), func(made *Config) { *made = *c })
-	authorities, watchers, err := ReadAuthorities(id)
+	authorities, err := ReadAuthorities(id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	serving, err := NewTLS(c, id, Authorities{
-		CAContentProvider: dynamiccertificates.NewUnionCAContentProvider(authorities...), Watchers: watchers,
+		CAContentProvider: dynamiccertificates.NewUnionCAContentProvider(authorities...), Read: authorities,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -60,8 +60,8 @@ func TestProtocol(t *testing.T) {
 		"--tls-cipher-suites":     {CipherSuites: []string{"NONE"}},
 		"--tls-curve-preferences": {Curves: []int32{99999}},
 	} {
-		if errs := wrong.Validate(); len(errs) != 1 || !strings.HasPrefix(errs[0].Error(), name+": ") {
-			t.Errorf("%s: %v", name, errs)
+		if err := wrong.Validate(); err == nil || !strings.HasPrefix(err.Error(), name+": ") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -16,7 +16,7 @@ type TLS struct {
 	// Config is the configuration of the listener.
 	Config *tls.Config
 	// watchers read files again when they change.
-	watchers []dynamiccertificates.ControllerRunner
+	watchers []watched
 	// serving follows them; nil if nothing changes.
 	serving *dynamiccertificates.DynamicServingCertificateController
 }
@@ -24,84 +24,61 @@ type TLS struct {
 // Authorities are the authorities of client certificates.
 type Authorities struct {
 	dynamiccertificates.CAContentProvider
-	// Watchers read their files again when they change.
-	Watchers []dynamiccertificates.ControllerRunner
-	// Change says that they may change although there are no watchers.
+	// Read are those of them that ReadAuthorities has read.
+	Read []dynamiccertificates.CAContentProvider
+	// Change says that others of them may change.
 	Change bool
 }
 
-// ReadAuthorities reads the authorities of client certificates, in the order of their files. The watchers read the
-// files again when they change; see NewTLS. Files that never change have none: each would need an inotify instance, of
-// which a user has few.
-func ReadAuthorities(
-	id *Identity,
-) ([]dynamiccertificates.CAContentProvider, []dynamiccertificates.ControllerRunner, error) {
-	var (
-		authorities []dynamiccertificates.CAContentProvider
-		watchers    []dynamiccertificates.ControllerRunner
-	)
+// ReadAuthorities reads the authorities of client certificates, in the order of their files.
+func ReadAuthorities(id *Identity) (authorities []dynamiccertificates.CAContentProvider, err error) {
 	for _, file := range id.ClientCAFiles {
-		if id.IsFixed(file) {
-			authority, err := readFixedAuthority(file)
-			if err != nil {
-				return nil, nil, err
-			}
-			authorities = append(authorities, authority)
-			continue
-		}
-		authority, err := dynamiccertificates.NewDynamicCAContentFromFile("client-ca", file)
+		authority, err := id.readAuthority(file)
 		if err != nil {
-			return nil, nil, fmt.Errorf("certificate %s is unreadable: %w", file, datadir.Cause(err))
+			return nil, fmt.Errorf("certificate %s is unreadable: %w", file, datadir.Cause(err))
 		}
-		authorities, watchers = append(authorities, authority), append(watchers, authority)
+		authorities = append(authorities, authority)
 	}
-	return authorities, watchers, nil
+	return authorities, nil
 }
 
-// readFixedAuthority reads an authority that never changes.
-func readFixedAuthority(file string) (dynamiccertificates.CAContentProvider, error) {
+// readAuthority reads an authority, which follows its file while it runs. One that never changes has nothing to run: it
+// would need an inotify instance, of which a user has few.
+func (id *Identity) readAuthority(file string) (dynamiccertificates.CAContentProvider, error) {
+	const name = "client-ca"
+	if !id.IsFixed(file) {
+		return dynamiccertificates.NewDynamicCAContentFromFile(name, file)
+	}
 	pem, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("certificate %s is unreadable: %w", file, datadir.Cause(err))
+		return nil, err
 	}
-	return dynamiccertificates.NewStaticCAContent("client-ca", pem)
+	return dynamiccertificates.NewStaticCAContent(name, pem)
 }
 
-// serving returns the serving certificate. It adds a watcher if the certificate may change.
-func (id *Identity) serving(watchers []dynamiccertificates.ControllerRunner) (
-	dynamiccertificates.CertKeyContentProvider, []dynamiccertificates.ControllerRunner, error,
-) {
+// serving returns the serving certificate; see readAuthority.
+func (id *Identity) serving() (dynamiccertificates.CertKeyContentProvider, error) {
 	const name = "serving-cert"
 	if !id.IsFixed(id.CertFile) {
-		content, err := dynamiccertificates.NewDynamicServingContentFromFiles(name, id.CertFile, id.KeyFile)
-		return content, append(watchers, content), err
+		return dynamiccertificates.NewDynamicServingContentFromFiles(name, id.CertFile, id.KeyFile)
 	}
 	certificate, err := os.ReadFile(id.CertFile)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	key, err := os.ReadFile(id.KeyFile)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	content, err := dynamiccertificates.NewStaticCertKeyContent(name, certificate, key)
-	return content, watchers, err
+	return dynamiccertificates.NewStaticCertKeyContent(name, certificate, key)
 }
 
 // NewTLS returns the configuration that serves the certificate of id and asks clients for certificates of the
 // authorities.
 func NewTLS(c *Config, id *Identity, clients Authorities) (*TLS, error) {
-	certificate, watchers, err := id.serving(clients.Watchers)
+	certificate, err := id.serving()
 	if err != nil {
 		return nil, fmt.Errorf("certificate %s is unreadable: %w", id.CertFile, datadir.Cause(err))
-	}
-	named, err := c.named()
-	if err != nil {
-		return nil, err
-	}
-	var snis []dynamiccertificates.SNICertKeyContentProvider
-	for _, content := range named {
-		snis, watchers = append(snis, content), append(watchers, content)
 	}
 	base := &tls.Config{
 		NextProtos: []string{"h2", "http/1.1"},
@@ -114,20 +91,28 @@ func NewTLS(c *Config, id *Identity, clients Authorities) (*TLS, error) {
 	if err := c.Protocol.apply(base); err != nil {
 		return nil, err
 	}
-	if len(watchers) == 0 && !clients.Change {
-		err = fix(base, certificate, clients)
-		return &TLS{Config: base}, err
+	s := &TLS{Config: base}
+	s.watch(certificate)
+	var named []dynamiccertificates.SNICertKeyContentProvider
+	for _, pair := range c.Named {
+		content, err := dynamiccertificates.NewDynamicSNIContentFromFiles(
+			"sni-cert", pair.CertFile, pair.KeyFile, pair.Names...)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-sni-cert-key %s: certificate is unreadable: %w", pair.CertFile, datadir.Cause(err))
+		}
+		s.watch(content)
+		named = append(named, content)
 	}
-	s := &TLS{
-		watchers: watchers,
-		serving:  dynamiccertificates.NewDynamicServingCertificateController(base, clients, certificate, snis, nil),
+	for _, content := range clients.Read {
+		s.watch(content)
 	}
+	if len(s.watchers) == 0 && !clients.Change {
+		return s, fix(base, certificate, clients)
+	}
+	s.serving = dynamiccertificates.NewDynamicServingCertificateController(base, clients, certificate, named, nil)
 	clients.AddListener(s.serving)
-	for _, content := range named {
+	for _, content := range s.watchers {
 		content.AddListener(s.serving)
-	}
-	if changing, ok := certificate.(dynamiccertificates.Notifier); ok {
-		changing.AddListener(s.serving)
 	}
 	if err := s.serving.RunOnce(); err != nil {
 		return nil, fmt.Errorf("certificate %s is unusable: %w", id.CertFile, err)
@@ -135,6 +120,19 @@ func NewTLS(c *Config, id *Identity, clients Authorities) (*TLS, error) {
 	s.Config = base.Clone()
 	s.Config.GetConfigForClient = s.serving.GetConfigForClient
 	return s, nil
+}
+
+// watched is the content of files that may change.
+type watched interface {
+	dynamiccertificates.ControllerRunner
+	dynamiccertificates.Notifier
+}
+
+// watch adds a content to the watchers, if it may change.
+func (s *TLS) watch(content any) {
+	if may, ok := content.(watched); ok {
+		s.watchers = append(s.watchers, may)
+	}
 }
 
 // fix sets a certificate and authorities that never change.

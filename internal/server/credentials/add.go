@@ -18,8 +18,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/client-go/util/cert"
-	"k8s.io/client-go/util/keyutil"
 
 	"github.com/crd-server/crd-server/internal/server/certs"
 	"github.com/crd-server/crd-server/internal/users"
@@ -85,12 +83,12 @@ func (m *Manager) Add(ctx context.Context, u *NewUser) (kubeconfig []byte, expir
 	if err != nil {
 		return nil, expires, err
 	}
-	credential, err := encode(pair)
+	credential, err := pair.AuthInfo()
 	if err != nil {
 		return nil, expires, err
 	}
-	login := &Login{User: u.Name, Server: u.Server, credential: credential}
-	if kubeconfig, err = m.kubeconfig(login); err != nil {
+	login := &clientcmdapi.Context{AuthInfo: u.Name}
+	if kubeconfig, err = m.kubeconfig(login, u.Server, credential); err != nil {
 		return nil, expires, err
 	}
 	sum := sha256.Sum256(pair.Cert.Raw)
@@ -108,7 +106,7 @@ func (m *Manager) groups(ctx context.Context, u *NewUser) ([]string, error) {
 	if !u.Renew || len(u.Groups) > 0 {
 		return u.Groups, nil
 	}
-	records, err := m.List(ctx)
+	records, err := m.records(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -131,18 +129,6 @@ func (m *Manager) record(ctx context.Context, u *NewUser, added users.Certificat
 	})
 }
 
-func encode(p *certs.Pair) (*clientcmdapi.AuthInfo, error) {
-	certificate, err := cert.EncodeCertificates(p.Cert)
-	if err != nil {
-		return nil, fmt.Errorf("encode the certificate: %w", err)
-	}
-	key, err := keyutil.MarshalPrivateKeyToPEM(p.Key)
-	if err != nil {
-		return nil, fmt.Errorf("encode the private key: %w", err)
-	}
-	return &clientcmdapi.AuthInfo{ClientCertificateData: certificate, ClientKeyData: key}, nil
-}
-
 const (
 	// accepting is how long a server may take to learn of a new certificate.
 	accepting    = 10 * time.Second
@@ -154,12 +140,9 @@ const (
 func (m *Manager) accepted(ctx context.Context, credential *clientcmdapi.AuthInfo) error {
 	config := rest.AnonymousClientConfig(m.config)
 	config.CertData, config.KeyData = credential.ClientCertificateData, credential.ClientKeyData
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("try the new certificate: %w", err)
-	}
+	client := kubernetes.NewForConfigOrDie(config) // that of the admin was read, and the certificate was just made
 	var refused error
-	err = wait.PollUntilContextTimeout(ctx, acceptedPoll, accepting, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, acceptedPoll, accepting, true, func(ctx context.Context) (bool, error) {
 		_, refused = client.AuthenticationV1().SelfSubjectReviews().Create(ctx,
 			&authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 		// Only who is known can be forbidden something.

@@ -102,7 +102,7 @@ func TestRemove(t *testing.T) {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}
-	records, err := m.List(t.Context())
+	records, err := m.records(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,12 +179,12 @@ func TestFile(t *testing.T) {
 func TestPrint(t *testing.T) {
 	t.Parallel()
 	removed := at(3)
-	records := []*users.Record{
-		{Name: "alice", Certificates: []users.Certificate{
+	m := managerAt(t, 5,
+		&users.Record{Name: "alice", Certificates: []users.Certificate{
 			{ID: "x", Groups: []string{"dev", "ops"}, Created: at(1), Expires: at(9)},
 		}},
-		{Name: "bob", Removed: &removed},
-	}
+		&users.Record{Name: "bob", Removed: &removed},
+	)
 	for format, want := range map[string]string{
 		"": "NAME    GROUPS    CREATED                EXPIRES                REMOVED\n" +
 			"alice   dev,ops   1970-01-01T01:00:00Z   1970-01-01T09:00:00Z   <none>\n" +
@@ -193,11 +193,11 @@ func TestPrint(t *testing.T) {
 			"    groups:\n    - dev\n    - ops\n    id: x\n  name: alice\n- name: bob\n  removed: \"1970-01-01T03:00:00Z\"\n",
 	} {
 		var out bytes.Buffer
-		if err := Print(&out, format, records); err != nil || out.String() != want {
+		if err := m.Print(t.Context(), &out, format); err != nil || out.String() != want {
 			t.Errorf("%q: %v\n%s", format, err, &out)
 		}
 	}
-	if err := Print(&bytes.Buffer{}, "wide", nil); err == nil {
+	if err := m.Print(t.Context(), &bytes.Buffer{}, "wide"); err == nil {
 		t.Error("there is no such format")
 	}
 }

@@ -1,45 +1,26 @@
 package credentials
 
 import (
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
-	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/crd-server/crd-server/internal/server/certs"
+	"github.com/crd-server/crd-server/internal/server/datadir"
 )
 
-// Login is a kubeconfig to be: a user of the server with a credential.
-type Login struct {
-	User string
-	// Namespace is the namespace of the context; it may be empty.
-	Namespace string
-	// Server is the address of the server for this user; empty means that in the admin kubeconfig.
-	Server     string
-	credential *clientcmdapi.AuthInfo
-}
-
-// kubeconfig returns the kubeconfig of a user. It contains the credential and the authority of the server.
-func (m *Manager) kubeconfig(login *Login) ([]byte, error) {
-	const cluster = "crd-server"
-	server := m.cluster.DeepCopy()
-	if login.Server != "" {
-		server.Server = login.Server
+// kubeconfig returns a kubeconfig with the credential of a user and the authority of the server. login names the user
+// and perhaps a namespace. server is the address for this user; empty means that in the admin kubeconfig.
+func (m *Manager) kubeconfig(
+	login *clientcmdapi.Context, server string, credential *clientcmdapi.AuthInfo,
+) ([]byte, error) {
+	cluster := m.cluster.DeepCopy()
+	if server != "" {
+		cluster.Server = server
 	}
-	context := login.User + "@" + cluster
-	content, err := clientcmd.Write(clientcmdapi.Config{
-		Clusters:  map[string]*clientcmdapi.Cluster{cluster: server},
-		AuthInfos: map[string]*clientcmdapi.AuthInfo{login.User: login.credential},
-		Contexts: map[string]*clientcmdapi.Context{
-			context: {Cluster: cluster, AuthInfo: login.User, Namespace: login.Namespace},
-		},
-		CurrentContext: context,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("encode the kubeconfig of %q: %w", login.User, err)
-	}
-	return content, nil
+	login.Cluster = "crd-server"
+	return certs.Kubeconfig(login.AuthInfo+"@"+login.Cluster, login, cluster, credential)
 }
 
 // File is a file for a kubeconfig.
@@ -59,21 +40,11 @@ func (f File) Check() error {
 
 // Write writes the file as a whole. Only the owner can read it.
 func (f File) Write(content []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(f.Path), "."+filepath.Base(f.Path)+"-*") // mode 0600
-	if err != nil {
-		return fmt.Errorf("write the kubeconfig: %w", err)
-	}
-	defer os.Remove(temporary.Name()) // fails after the rename
-	_, err = temporary.Write(content)
-	if err = errors.Join(err, temporary.Close()); err != nil {
-		return fmt.Errorf("write the kubeconfig: %w", err)
-	}
+	place := os.Link // fails if the file exists
 	if f.Force {
-		err = os.Rename(temporary.Name(), f.Path)
-	} else {
-		err = os.Link(temporary.Name(), f.Path) // fails if the file exists
+		place = os.Rename
 	}
-	if err != nil {
+	if err := datadir.WriteFile(f.Path, content, false, place); err != nil {
 		return fmt.Errorf("write the kubeconfig: %w", err)
 	}
 	return nil

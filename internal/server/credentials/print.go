@@ -1,6 +1,7 @@
 package credentials
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,8 +18,13 @@ import (
 // timeFormat is that of times in tables and messages, which are UTC.
 const timeFormat = time.RFC3339
 
-// Print writes records in a format: json, yaml, or a table if it is empty.
-func Print(out io.Writer, format string, records []*users.Record) error {
+// Print writes the records of all users, in the order of their names, in a format: json, yaml, or a table if it is
+// empty.
+func (m *Manager) Print(ctx context.Context, out io.Writer, format string) error {
+	records, err := m.records(ctx)
+	if err != nil {
+		return err
+	}
 	switch format {
 	case "":
 		return printTable(out, records)

@@ -39,9 +39,9 @@ func (m *Manager) Token(ctx context.Context, p *Program) (kubeconfig []byte, exp
 	if err != nil {
 		return nil, expires, fmt.Errorf("request a token of service account %s/%s: %w", p.Namespace, p.Name, err)
 	}
-	kubeconfig, err = m.kubeconfig(&Login{
-		User: serviceaccount.MakeUsername(p.Namespace, p.Name), Namespace: p.Namespace, Server: p.Server,
-		credential: &clientcmdapi.AuthInfo{Token: answer.Status.Token},
-	})
+	login := &clientcmdapi.Context{
+		AuthInfo: serviceaccount.MakeUsername(p.Namespace, p.Name), Namespace: p.Namespace,
+	}
+	kubeconfig, err = m.kubeconfig(login, p.Server, &clientcmdapi.AuthInfo{Token: answer.Status.Token})
 	return kubeconfig, answer.Status.ExpirationTimestamp.Time, err
 }

@@ -1,5 +1,5 @@
 // Package datadir is the directory in which a server keeps its certificates, the admin kubeconfig and the embedded
-// etcd. Begin at Open; OpenTemporary is for a server that keeps nothing.
+// etcd. Begin at Open.
 package datadir
 
 import (
@@ -33,8 +33,16 @@ func Is(path string) bool {
 	return err == nil
 }
 
-// Open creates the directory if it is missing, and locks it.
+// Open creates the directory if it is missing, and locks it. Without a path it creates a temporary one, which Close
+// removes and whose files are not synced, for a server that keeps nothing.
 func Open(path string) (*Dir, error) {
+	if path == "" {
+		path, err := os.MkdirTemp("", "crd-server-")
+		if err != nil {
+			return nil, fmt.Errorf("temporary data dir: %w", err)
+		}
+		return &Dir{path: path, isNew: true}, nil
+	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("data dir %s: %w", path, err)
@@ -56,15 +64,6 @@ func Open(path string) (*Dir, error) {
 		return nil, fmt.Errorf("data dir %s %w", path, err)
 	}
 	return dir, nil
-}
-
-// OpenTemporary creates a directory that Close removes. Its files are not synced.
-func OpenTemporary() (*Dir, error) {
-	path, err := os.MkdirTemp("", "crd-server-")
-	if err != nil {
-		return nil, fmt.Errorf("temporary data dir: %w", err)
-	}
-	return &Dir{path: path, isNew: true}, nil
 }
 
 // IsTemporary reports whether Close removes the directory.
@@ -119,32 +118,33 @@ func (d *Dir) Path(names ...string) string {
 
 // Write replaces the named file as a whole. Only the owner can read it.
 func (d *Dir) Write(content []byte, names ...string) error {
-	if err := d.replaceFile(d.Path(names...), content); err != nil {
+	file := d.Path(names...)
+	err := os.MkdirAll(filepath.Dir(file), 0o700)
+	if err == nil {
+		err = WriteFile(file, content, !d.IsTemporary(), os.Rename)
+	}
+	if err != nil {
 		return fmt.Errorf("data dir %s is not writable: %w", d.path, Cause(err))
 	}
 	return nil
 }
 
-func (d *Dir) replaceFile(file string, content []byte) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
+// WriteFile writes a file as a whole, which only the owner can read: it writes a temporary file beside it, and place
+// gives that its name. sync says whether the content must be on the disk before.
+func WriteFile(file string, content []byte, sync bool, place func(from, to string) error) error {
 	temporary, err := os.CreateTemp(filepath.Dir(file), "."+filepath.Base(file)+"-*") // mode 0600
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temporary.Name()) // fails after the rename
+	defer os.Remove(temporary.Name()) // fails after a rename
 	_, err = temporary.Write(content)
-	if err == nil && !d.IsTemporary() {
+	if err == nil && sync {
 		err = temporary.Sync()
 	}
-	if closeErr := temporary.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
+	if err = errors.Join(err, temporary.Close()); err != nil {
 		return err
 	}
-	return os.Rename(temporary.Name(), file)
+	return place(temporary.Name(), file)
 }
 
 // Close unlocks the directory, or removes it if it is temporary.

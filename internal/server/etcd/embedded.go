@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/prometheus/client_golang/prometheus"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
@@ -19,6 +20,8 @@ import (
 // Connection is a connection to etcd.
 type Connection struct {
 	Client *clientv3.Client
+	// requests are those of the client to read and write keys.
+	requests pb.KVClient
 	// NewWatcher returns an etcd watcher with streams of its own; nil for an external etcd.
 	NewWatcher func() clientv3.Watcher
 	// Metrics gathers the metrics of an etcd in this process; nil for an external one, which has its own.
@@ -41,15 +44,7 @@ func StartEmbedded(ctx context.Context, dir string) (*Connection, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the embedded etcd in %s: %w", dir, err)
 	}
-	c := connect(server)
-	c.Wait = func(ctx context.Context) error {
-		select {
-		case err := <-server.Err():
-			return err
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	c := server.connect()
 	disconnect := c.Close
 	c.Close = func() {
 		disconnect()
@@ -58,32 +53,56 @@ func StartEmbedded(ctx context.Context, dir string) (*Connection, error) {
 	return c, nil
 }
 
+// member is an etcd with one member in this process.
+type member struct {
+	*embed.Etcd
+	// failed is done when the etcd has given up. Its cause is the error.
+	failed context.Context
+}
+
 // start starts an etcd, and waits until it answers.
-func start(ctx context.Context, config *embed.Config) (*embed.Etcd, error) {
+func start(ctx context.Context, config *embed.Config) (*member, error) {
 	server, err := embed.StartEtcd(config)
 	if err != nil {
 		return nil, err
 	}
 	select {
 	case <-server.Server.ReadyNotify():
-		return server, nil
 	case err = <-server.Err():
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	server.Close()
-	return nil, err
+	if err != nil {
+		server.Close()
+		return nil, err
+	}
+	failed, fail := context.WithCancelCause(context.Background())
+	go func() { // ends when the etcd is closed
+		if err, open := <-server.Err(); open {
+			fail(err)
+		}
+	}()
+	return &member{server, failed}, nil
 }
 
-// connect returns a connection to an etcd in this process. Close leaves the etcd alone.
-func connect(server *embed.Etcd) *Connection {
-	client := v3client.New(server.Server)
+// connect returns a connection to the etcd. Close leaves the etcd alone.
+func (m *member) connect() *Connection {
+	client := v3client.New(m.Server)
 	return &Connection{
 		Client: client, Metrics: embeddedMetrics,
+		requests: adapter.KvServerToKvClient(v3rpc.NewQuotaKVServer(m.Server)),
 		// See docs/upstream.md, "In-process client has no NewWatcher".
 		NewWatcher: func() clientv3.Watcher {
-			streams := adapter.WatchServerToWatchClient(v3rpc.NewWatchServer(server.Server))
+			streams := adapter.WatchServerToWatchClient(v3rpc.NewWatchServer(m.Server))
 			return clientv3.NewWatchFromWatchClient(streams, client)
+		},
+		Wait: func(ctx context.Context) error {
+			select {
+			case <-m.failed.Done():
+				return context.Cause(m.failed)
+			case <-ctx.Done():
+				return nil
+			}
 		},
 		Close: func() { _ = client.Close() }, // an in-process client has no connection whose closing could fail
 	}
@@ -116,9 +135,5 @@ func embeddedConfig(dir string) *embed.Config {
 func logger() *zap.Logger {
 	c := zap.NewProductionConfig()
 	c.Level = zap.NewAtomicLevelAt(zapcore.DPanicLevel)
-	logger, err := c.Build()
-	if err != nil {
-		return zap.NewNop()
-	}
-	return logger
+	return zap.Must(c.Build())
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,12 +17,14 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/cert"
 )
 
 const (
 	// startTimeout bounds how long the server waits at start for an etcd that does not answer.
 	startTimeout = 5 * time.Second
+	startPoll    = 200 * time.Millisecond
 	// dialTimeout is the value of kube-apiserver.
 	dialTimeout = 20 * time.Second
 	// A connection without an answer for this long is closed, and tried again. keepAlive is the shortest time that gRPC
@@ -69,24 +71,21 @@ func Connect(ctx context.Context, o *Options) (*Connection, error) {
 		return nil, fmt.Errorf("etcd is unreachable at %s: %w", strings.Join(o.Servers, ","), err)
 	}
 	return &Connection{
-		Client: client,
-		Wait:   func(ctx context.Context) error { <-ctx.Done(); return nil },
-		Close:  func() { _ = client.Close() },
+		Client: client, requests: clientv3.RetryKVClient(client),
+		Wait:  func(ctx context.Context) error { <-ctx.Done(); return nil },
+		Close: func() { _ = client.Close() },
 	}, nil
 }
 
 // tlsConfig returns nil unless a flag or an https URL asks for TLS.
 func (o *Options) tlsConfig() (*tls.Config, error) {
-	wanted := o.CAFile != "" || o.CertFile != ""
-	for _, server := range o.Servers {
-		wanted = wanted || strings.HasPrefix(server, "https://")
-	}
-	if !wanted {
+	isSecure := func(server string) bool { return strings.HasPrefix(server, "https://") }
+	if o.CAFile == "" && o.CertFile == "" && !slices.ContainsFunc(o.Servers, isSecure) {
 		return nil, nil
 	}
 	files := transport.TLSInfo{CertFile: o.CertFile, KeyFile: o.KeyFile, TrustedCAFile: o.CAFile}
 	if o.CAFile != "" {
-		if err := checkAuthorities(o.CAFile); err != nil {
+		if _, err := cert.NewPool(o.CAFile); err != nil { // TLSInfo does not say what is wrong with it
 			return nil, fmt.Errorf("--etcd-cafile %s: certificate is unreadable: %w", o.CAFile, err)
 		}
 	}
@@ -98,40 +97,26 @@ func (o *Options) tlsConfig() (*tls.Config, error) {
 	return config, nil
 }
 
-// checkAuthorities reads a file of certificate authorities: TLSInfo does not say what is wrong with it.
-func checkAuthorities(file string) error {
-	pem, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	_, err = cert.NewPoolFromBytes(pem)
-	return err
-}
-
 // waitUntilAnswers returns nil as soon as one endpoint answers. After startTimeout it returns the error of the last
 // attempt.
 func waitUntilAnswers(ctx context.Context, client *clientv3.Client, o *Options, security *tls.Config) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	retry := time.NewTicker(200 * time.Millisecond)
-	defer retry.Stop()
 	last := errors.New("no answer")
-	for {
+	attempt := func(ctx context.Context) (answered bool, err error) {
 		for _, endpoint := range o.Servers {
 			err := ask(ctx, client, endpoint, security)
 			if err == nil {
-				return nil
+				return true, nil
 			}
 			if !timedOut(err) { // another error says more than a timeout
 				last = err
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return last
-		case <-retry.C:
-		}
+		return false, nil
 	}
+	if wait.PollUntilContextTimeout(ctx, startPoll, startTimeout, true, attempt) != nil {
+		return last
+	}
+	return nil
 }
 
 // ask returns the reason why an endpoint does not answer. The etcd client would only report a timeout, so ask tries a

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/server/v3/embed"
 	"k8s.io/klog/v2"
 )
 
@@ -30,17 +29,10 @@ var inMemory memory
 // an election at each start, and 2 ms of CPU a second.
 type memory struct {
 	// mu guards the fields below. It is held while the etcd starts and stops.
-	mu      sync.Mutex
-	users   int
-	server  *embed.Etcd
-	dir     string
-	failure *failure
-}
-
-// failure is the end of an etcd that has failed.
-type failure struct {
-	happened chan struct{} // closed after err is set
-	err      error
+	mu     sync.Mutex
+	users  int
+	server *member
+	dir    string
 }
 
 // prefixes counts the calls of OwnPrefix.
@@ -63,15 +55,7 @@ func StartInMemory(ctx context.Context, prefix string) (*Connection, error) {
 		}
 	}
 	m.users++
-	c, failure := connect(m.server), m.failure
-	c.Wait = func(ctx context.Context) error {
-		select {
-		case <-failure.happened:
-			return failure.err
-		case <-ctx.Done():
-			return nil
-		}
-	}
+	c := m.server.connect()
 	disconnect := c.Close
 	logger := klog.FromContext(ctx)
 	c.Close = func() {
@@ -94,42 +78,25 @@ func (m *memory) start(ctx context.Context) (err error) {
 	if m.server, err = start(ctx, config); err != nil {
 		return errors.Join(err, os.RemoveAll(m.dir))
 	}
-	failed := &failure{happened: make(chan struct{})}
-	m.failure = failed
-	errs := m.server.Err()
-	go func() { // ends when release closes the etcd
-		if err, open := <-errs; open {
-			failed.err = err
-			close(failed.happened)
-		}
-	}()
 	return nil
 }
 
-// release ends a use. The keys below the prefix are deleted while others may start and end.
-func (m *memory) release(client *clientv3.Client, prefix string) error {
-	if m.leave(false) {
-		return nil
-	}
-	err := deleteKeys(client, prefix+"/")
-	m.leave(true)
-	return err
-}
-
-// leave ends a use and reports true, unless the keys of the user must be deleted before because others remain. The last
-// user stops the etcd.
-func (m *memory) leave(deleted bool) bool {
+// release ends a use, and stops the etcd if it was the last one. Otherwise it deletes the keys below the prefix before,
+// while others may start and end.
+func (m *memory) release(client *clientv3.Client, prefix string) (err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.users > 1 && !deleted {
-		return false
+	if m.users > 1 {
+		m.mu.Unlock()
+		err = deleteKeys(client, prefix+"/")
+		m.mu.Lock()
 	}
 	if m.users--; m.users == 0 {
 		m.server.Close()
 		m.server = nil
 		_ = os.RemoveAll(m.dir) // what cannot be removed is in a temporary directory
 	}
-	return true
+	return err
 }
 
 const (

@@ -6,6 +6,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
 	"k8s.io/component-base/metrics"
 )
 
@@ -37,15 +38,15 @@ var Metrics = []metrics.Registerable{etcdLatency, etcdRequests, etcdErrors}
 
 // measuredKV measures the requests of a client.
 type measuredKV struct {
-	clientv3.KV
+	pb.KVClient
 	folders *Folders
 	served  func(group, plural string) bool
 }
 
-// Measure adds metrics to the requests of a client. The function reports whether a custom resource is served; those
+// Measure adds metrics to the requests of the client. The function reports whether a custom resource is served; those
 // that were added to the folders are.
-func Measure(client *clientv3.Client, folders *Folders, served func(group, plural string) bool) {
-	client.KV = &measuredKV{KV: client.KV, folders: folders, served: served}
+func (c *Connection) Measure(folders *Folders, served func(group, plural string) bool) {
+	c.Client.KV = clientv3.NewKVFromKVClient(&measuredKV{c.requests, folders, served}, c.Client)
 }
 
 // resourceOf returns the labels of a key. Keys of resources that are not served have empty ones, because series stay
@@ -58,9 +59,9 @@ func (kv *measuredKV) resourceOf(key string) (group, plural string) {
 	return "", ""
 }
 
-func (kv *measuredKV) observe(operation, key string, began time.Time, err error) {
+func (kv *measuredKV) observe(operation string, key []byte, began time.Time, err error) {
 	took := time.Since(began).Seconds()
-	group, plural := kv.resourceOf(key)
+	group, plural := kv.resourceOf(string(key))
 	etcdLatency.WithLabelValues(operation, group, plural).Observe(took)
 	etcdRequests.WithLabelValues(operation, group, plural).Inc()
 	if err != nil {
@@ -68,75 +69,55 @@ func (kv *measuredKV) observe(operation, key string, began time.Time, err error)
 	}
 }
 
-func (kv *measuredKV) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
-	began, op := time.Now(), clientv3.OpGet(key, opts...)
+func (kv *measuredKV) Range(
+	ctx context.Context, r *pb.RangeRequest, opts ...grpc.CallOption,
+) (*pb.RangeResponse, error) {
 	operation := "get"
 	switch {
-	case op.IsCountOnly():
+	case r.CountOnly:
 		operation = "count"
-	case len(op.RangeBytes()) > 0:
+	case len(r.RangeEnd) > 0:
 		operation = "list"
 	}
-	response, err := kv.KV.Get(ctx, key, opts...)
-	kv.observe(operation, key, began, err)
+	began := time.Now()
+	response, err := kv.KVClient.Range(ctx, r, opts...)
+	kv.observe(operation, r.Key, began, err)
 	return response, err
 }
 
 func (kv *measuredKV) Compact(
-	ctx context.Context, revision int64, opts ...clientv3.CompactOption,
-) (*clientv3.CompactResponse, error) {
+	ctx context.Context, r *pb.CompactionRequest, opts ...grpc.CallOption,
+) (*pb.CompactionResponse, error) {
 	began := time.Now()
-	response, err := kv.KV.Compact(ctx, revision, opts...)
-	kv.observe("compact", "", began, err)
+	response, err := kv.KVClient.Compact(ctx, r, opts...)
+	kv.observe("compact", nil, began, err)
 	return response, err
 }
 
-func (kv *measuredKV) Txn(ctx context.Context) clientv3.Txn {
-	return &measuredTxn{Txn: kv.KV.Txn(ctx), kv: kv}
-}
-
-// measuredTxn is a transaction. Mostly it writes one key; if there are more operations, the first one stands for all.
-type measuredTxn struct {
-	clientv3.Txn
-	kv     *measuredKV
-	absent bool // the key must not exist
-	op     clientv3.Op
-}
-
-func (t *measuredTxn) If(compares ...clientv3.Cmp) clientv3.Txn {
-	if len(compares) > 0 {
-		c := compares[0].GetCompare()
-		t.absent = c.Target == pb.Compare_MOD && c.GetModRevision() == 0
-	}
-	t.Txn = t.Txn.If(compares...)
-	return t
-}
-
-func (t *measuredTxn) Then(ops ...clientv3.Op) clientv3.Txn {
-	if len(ops) > 0 {
-		t.op = ops[0]
-	}
-	t.Txn = t.Txn.Then(ops...)
-	return t
-}
-
-func (t *measuredTxn) Else(ops ...clientv3.Op) clientv3.Txn {
-	t.Txn = t.Txn.Else(ops...)
-	return t
-}
-
-func (t *measuredTxn) Commit() (*clientv3.TxnResponse, error) {
-	operation := "update"
-	switch {
-	case t.op.IsGet():
-		operation = "get"
-	case t.op.IsDelete():
-		operation = "delete"
-	case t.absent:
-		operation = "create"
-	}
+func (kv *measuredKV) Txn(ctx context.Context, r *pb.TxnRequest, opts ...grpc.CallOption) (*pb.TxnResponse, error) {
+	operation, key := described(r)
 	began := time.Now()
-	response, err := t.Txn.Commit()
-	t.kv.observe(operation, string(t.op.KeyBytes()), began, err)
+	response, err := kv.KVClient.Txn(ctx, r, opts...)
+	kv.observe(operation, key, began, err)
 	return response, err
+}
+
+// described returns the operation of a transaction and its key. Mostly it writes one key; if there are more operations,
+// the first one stands for all.
+func described(r *pb.TxnRequest) (operation string, key []byte) {
+	if len(r.Success) == 0 {
+		return "update", nil
+	}
+	first := r.Success[0]
+	if read := first.GetRequestRange(); read != nil {
+		return "get", read.Key
+	}
+	if deletion := first.GetRequestDeleteRange(); deletion != nil {
+		return "delete", deletion.Key
+	}
+	key = first.GetRequestPut().GetKey()
+	if len(r.Compare) > 0 && r.Compare[0].Target == pb.Compare_MOD && r.Compare[0].GetModRevision() == 0 {
+		return "create", key // the key must not exist
+	}
+	return "update", key
 }

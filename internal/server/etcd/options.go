@@ -1,7 +1,6 @@
 package etcd
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"path"
@@ -67,27 +66,21 @@ func isEndpoint(server string) bool {
 
 // Validate returns every mistake.
 func (o *Options) Validate() (errs []error) {
-	for _, server := range o.Servers {
-		if !isEndpoint(server) {
-			errs = append(errs, fmt.Errorf("--etcd-servers: %q is not of the form http://HOST:PORT, https://HOST:PORT or "+
-				"unix:///PATH", server))
+	add := func(made bool, format string, args ...any) {
+		if made {
+			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	if (o.CertFile == "") != (o.KeyFile == "") {
-		errs = append(errs, errors.New("--etcd-certfile and --etcd-keyfile must be given together"))
+	for _, server := range o.Servers {
+		add(!isEndpoint(server), "--etcd-servers: %q is not of the form http://HOST:PORT, https://HOST:PORT or unix:///PATH",
+			server)
 	}
-	if len(o.Servers) == 0 && (o.CAFile != "" || o.CertFile != "" || o.KeyFile != "") {
-		errs = append(errs, errors.New("--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers"))
-	}
-	if o.Root() == "/" {
-		errs = append(errs, fmt.Errorf("--etcd-prefix must name something, not %q", o.Prefix))
-	}
-	if o.CompactionInterval < 0 {
-		errs = append(errs, fmt.Errorf("--etcd-compaction-interval must not be negative, not %v", o.CompactionInterval))
-	}
-	if o.CheckInterval < 0 {
-		errs = append(errs, fmt.Errorf("--cache-consistency-check-interval must not be negative, not %v", o.CheckInterval))
-	}
+	add((o.CertFile == "") != (o.KeyFile == ""), "--etcd-certfile and --etcd-keyfile must be given together")
+	add(len(o.Servers) == 0 && (o.CAFile != "" || o.CertFile != "" || o.KeyFile != ""),
+		"--etcd-cafile, --etcd-certfile and --etcd-keyfile need --etcd-servers")
+	add(o.Root() == "/", "--etcd-prefix must name something, not %q", o.Prefix)
+	add(o.CompactionInterval < 0, "--etcd-compaction-interval must not be negative, not %v", o.CompactionInterval)
+	add(o.CheckInterval < 0, "--cache-consistency-check-interval must not be negative, not %v", o.CheckInterval)
 	return errs
 }
 
