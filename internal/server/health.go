@@ -58,7 +58,7 @@ type healthConfig struct {
 // health is the state that /healthz, /livez and /readyz report. The names of the checks are kube-apiserver's.
 type health struct {
 	healthConfig
-	// informer is done when the informer of CustomResourceDefinitions has synced.
+	// informer is done when the table of CustomResourceDefinitions is complete.
 	informer *hook
 	// installed is done when the CRDs of --crds are served; nil without them.
 	installed *hook

@@ -71,7 +71,7 @@ func (c *Controller) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() {
 		c.stored.Follow(ctx, dynamicstorage.Follower{
-			Begin: func() { clear(r.aggregated) }, Changed: r.changed, Current: r.queueAll,
+			Begin: func() { clear(r.aggregated) }, Changed: r.changed, Current: func(int64) { r.queueAll() },
 		})
 	})
 	running.Go(func() { workers.Run(r.queue, 1, func(name string) { r.process(ctx, name) }) })
