@@ -150,7 +150,7 @@ func (s *Store) CheckEvery(ctx context.Context, interval time.Duration) {
 			return
 		case <-ticker.C():
 			for _, r := range s.all() {
-				checked, err := r.Check(ctx, s.pauseCheck)
+				checked, err := r.Check(ctx, func(ctx context.Context) error { return s.pause(ctx, checkPause) })
 				switch {
 				case ctx.Err() != nil:
 					return
@@ -162,14 +162,5 @@ func (s *Store) CheckEvery(ctx context.Context, interval time.Duration) {
 				}
 			}
 		}
-	}
-}
-
-func (s *Store) pauseCheck(ctx context.Context) error {
-	select {
-	case <-s.options.Clock.After(checkPause):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }

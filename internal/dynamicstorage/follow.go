@@ -30,10 +30,7 @@ func (r *Resource) Follow(ctx context.Context, f Follower) {
 			return
 		}
 		klog.FromContext(ctx).Error(err, "Lost the events of a resource, following it again", "resource", r.name)
-		select {
-		case <-r.store.options.Clock.After(maxBackoff):
-		case <-ctx.Done():
-		}
+		_ = r.store.pause(ctx, maxBackoff)
 	}
 }
 

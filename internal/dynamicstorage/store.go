@@ -160,6 +160,16 @@ func (s *Store) spawn(f func()) bool {
 	return true
 }
 
+// pause waits for a time, or until ctx is done: then it returns the cause.
+func (s *Store) pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-s.options.Clock.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // Resource returns the resource of a group and plural, whose folder is "<group>/<plural>"; see ResourceAt.
 func (s *Store) Resource(group, plural string) *Resource {
 	return s.ResourceAt(group + "/" + plural)
