@@ -2,10 +2,10 @@
 //
 // Begin at [Table] in table.go: it answers which CRDs exist and which belong to a group, without locks. Run (follow.go)
 // follows the stored CRDs. WaitFor blocks until the table holds a revision of a CRD, so that a CRD is usable when its
-// create request returns. The table holds a Record (record.go) for every CRD: an immutable summary with a pointer to the
-// stored entry, from which schemas are decoded when they are needed.
+// create request returns. The table holds a Record (record.go) for every CRD: an immutable summary with a pointer to
+// the stored entry, from which schemas are decoded when they are needed.
 //
-// CRDs are stored in upstream's form (definition.go, encode.go, parts.go). decode.go and stored.go decode a CRD without
-// its schemas, which are most of its bytes, and replace its status. known.go remembers the values that this process has
-// written recently.
+// CRDs are stored in upstream's form (definition.go, encode.go). decode.go and stored.go decode a CRD without its
+// schemas, which are most of its bytes, and replace its status. stored.go also remembers the values that this process
+// has written recently.
 package crds

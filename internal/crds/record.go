@@ -118,3 +118,12 @@ func SameNames(a, b *apiextensionsv1.CustomResourceDefinitionNames) bool {
 
 // WaitsForNames reports whether the CRD requests names that it has not been granted.
 func (r *Record) WaitsForNames() bool { return !SameNames(&r.Names, &r.AcceptedNames) }
+
+// ListError means that the custom resources of a deleted CRD could not be listed. The condition Terminating
+// distinguishes it from a failure to delete them.
+type ListError struct{ Err error }
+
+func (e *ListError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what went wrong.
+func (e *ListError) Unwrap() error { return e.Err }
