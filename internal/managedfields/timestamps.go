@@ -5,10 +5,13 @@ import (
 	"maps"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager"
 	"k8s.io/apiserver/pkg/endpoints/metrics"
+
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 // KeepTimestamps returns obj with the times of old's managed fields if obj differs from old only in those: that is
@@ -16,18 +19,18 @@ import (
 // otherwise are not passed to it.
 func KeepTimestamps(ctx context.Context, obj, old runtime.Object) (runtime.Object, error) {
 	start := time.Now()
-	if fastPaths && differs(obj, old) {
+	if fastPaths && DiffersOtherwise(obj, old) {
 		metrics.RecordTimestampComparisonLatency("unequal_objects_fast", time.Since(start))
 		return obj, nil
 	}
 	return fieldmanager.IgnoreManagedFieldsTimestampsTransformer(ctx, obj, old)
 }
 
-// differs reports whether two unstructured objects differ in more than their managed fields.
-func differs(obj, old runtime.Object) bool {
+// DiffersOtherwise reports whether two unstructured objects differ in more than their managed fields.
+func DiffersOtherwise(obj, old runtime.Object) bool {
 	a, ok := obj.(*unstructured.Unstructured)
 	b, ok2 := old.(*unstructured.Unstructured)
-	return ok && ok2 && !equalJSON(withoutManagedFields(a.Object), withoutManagedFields(b.Object))
+	return ok && ok2 && !objectjson.Equal(withoutManagedFields(a.Object), withoutManagedFields(b.Object))
 }
 
 // withoutManagedFields returns an object without managed fields that shares everything else with obj.
@@ -40,4 +43,34 @@ func withoutManagedFields(obj map[string]any) map[string]any {
 	delete(metadata, "managedFields")
 	obj["metadata"] = metadata
 	return obj
+}
+
+// ForValidation returns the metadata of an object for validation. The validation of managed fields does not look at
+// fieldsV1, and to decode it is most of the work of GetManagedFields on an unstructured object.
+func ForValidation(m metav1.Object) metav1.Object {
+	if obj, ok := m.(*unstructured.Unstructured); ok && fastPaths {
+		return withoutSets{obj}
+	}
+	return m
+}
+
+// withoutSets is an unstructured object whose GetManagedFields leaves fieldsV1 out.
+type withoutSets struct{ *unstructured.Unstructured }
+
+func (o withoutSets) GetManagedFields() []metav1.ManagedFieldsEntry {
+	entries, _ := managedFieldsOf(o.Object).([]any)
+	bare := make([]any, len(entries))
+	for i, entry := range entries {
+		members, ok := entry.(map[string]any)
+		if !ok {
+			return o.Unstructured.GetManagedFields()
+		}
+		if _, ok := members["fieldsV1"].(map[string]any); ok {
+			members = maps.Clone(members)
+			delete(members, "fieldsV1")
+		}
+		bare[i] = members
+	}
+	obj := unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"managedFields": bare}}}
+	return obj.GetManagedFields()
 }

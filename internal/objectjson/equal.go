@@ -1,12 +1,12 @@
-package managedfields
+package objectjson
 
 import (
 	"reflect"
 	"slices"
 )
 
-// equalJSON is reflect.DeepEqual for decoded JSON, without reflection for the usual types.
-func equalJSON(a, b any) bool {
+// Equal is reflect.DeepEqual for decoded JSON, without reflection for the usual types.
+func Equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
 		b, ok := b.(map[string]any)
@@ -14,14 +14,14 @@ func equalJSON(a, b any) bool {
 			return false
 		}
 		for name, value := range a {
-			if other, ok := b[name]; !ok || !equalJSON(value, other) {
+			if other, ok := b[name]; !ok || !Equal(value, other) {
 				return false
 			}
 		}
 		return true
 	case []any:
 		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, equalJSON)
+		return ok && slices.EqualFunc(a, b, Equal)
 	case string:
 		b, ok := b.(string)
 		return ok && a == b
