@@ -238,7 +238,6 @@ func compileAll(t testing.TB, v *Version) {
 		"object":         func() error { _, err := v.openAPISchema(); return err },
 		"status":         func() error { _, err := v.statusOpenAPISchema(); return err },
 		"rules":          func() error { _, err := v.rules(); return err },
-		"fields":         func() error { _, err := v.SelectableFields(nil); return err },
 		"parseable type": func() error { _, err := v.parseableType.get(v.compileParseableType); return err },
 	} {
 		if err := compile(); err != nil {
@@ -259,11 +258,8 @@ func TestReadBuildsNoValidator(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := set.Version("v1")
-	if _, err := v.SelectableFields(obj); err != nil {
-		t.Fatal(err)
-	}
-	if v.structural.built.Load() == nil || v.selectableFields.built.Load() == nil {
-		t.Error("decoding should have compiled the structural schema and the selectable fields")
+	if v.structural.built.Load() == nil {
+		t.Error("decoding should have compiled the structural schema")
 	}
 	if v.openAPI.built.Load() != nil || v.statusOpenAPI.built.Load() != nil || v.celValidator.built.Load() != nil ||
 		v.parseableType.built.Load() != nil {

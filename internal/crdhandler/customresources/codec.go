@@ -197,13 +197,9 @@ func (c *Codec) view(obj *unstructured.Unstructured, value []byte, at int) (*dyn
 	if err != nil {
 		return nil, err
 	}
-	fields, err := version.SelectableFields(obj.Object)
-	if err != nil {
-		return nil, err
-	}
 	return &dynamicstorage.View{
-		Bytes: bytes.TrimSuffix(value, []byte("\n")), At: at,
-		Labels: dynamicstorage.PairsOf(obj.GetLabels()), Fields: dynamicstorage.PairsOf(fields),
+		Bytes: bytes.TrimSuffix(value, []byte("\n")), At: at, Labels: dynamicstorage.PairsOf(obj.GetLabels()),
+		Fields: dynamicstorage.PairsOf(version.SelectableFields(obj.Object)),
 	}, nil
 }
 
