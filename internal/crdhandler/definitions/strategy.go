@@ -4,12 +4,20 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	generatedopenapi "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
 	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	upstream "k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/endpoints/openapi"
+	"k8s.io/kube-openapi/pkg/builder3"
+	"k8s.io/kube-openapi/pkg/common"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/crds"
@@ -133,3 +141,55 @@ func structureError(fields []apiextensions.SelectableField, schema *apiextension
 }
 
 var errNoSchema = errors.New("is needed for selectableFields")
+
+// MarkForDeletion changes a CRD on its first DELETE. The CRD gets the finalizer that it keeps until its instances are
+// deleted, and the condition Terminating (C4). MarkForDeletion returns false for a CRD that is marked already.
+func MarkForDeletion(obj runtime.Object) bool {
+	crd := obj.(*apiextensions.CustomResourceDefinition)
+	if !crd.DeletionTimestamp.IsZero() {
+		return false
+	}
+	now := metav1.Now()
+	crd.DeletionTimestamp = &now
+	if !apiextensions.CRDHasFinalizer(crd, apiextensions.CustomResourceCleanupFinalizer) {
+		crd.Finalizers = append(crd.Finalizers, apiextensions.CustomResourceCleanupFinalizer)
+	}
+	apiextensions.SetCRDCondition(crd, apiextensions.CustomResourceDefinitionCondition{
+		Type:    apiextensions.Terminating,
+		Status:  apiextensions.ConditionTrue,
+		Reason:  "InstanceDeletionPending",
+		Message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+	})
+	return true
+}
+
+// Resource has the names and verbs of CRDs.
+var Resource = resource.Definition{
+	GroupVersion: apiextensionsv1.SchemeGroupVersion,
+	Kind:         "CustomResourceDefinition", Plural: crds.Plural, Singular: "customresourcedefinition",
+	ShortNames: []string{"crd", "crds"}, Categories: []string{"api-extensions"},
+	Subresources: []resource.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
+}
+
+// LazyFieldManager returns a function that builds the field manager of CRDs on first use. It sets config.Types.
+func LazyFieldManager(config managedfields.Config) func() (managedfields.Manager, error) {
+	return sync.OnceValues(func() (managedfields.Manager, error) {
+		var err error
+		if config.Types, err = typeConverter(); err != nil {
+			return nil, err
+		}
+		return managedfields.NewTyped(config)
+	})
+}
+
+// typeConverter returns the structure of CRDs (which lists merge by which keys) from upstream's generated OpenAPI.
+var typeConverter = sync.OnceValues(func() (upstream.TypeConverter, error) {
+	models, err := builder3.BuildOpenAPIDefinitionsForResources(&common.OpenAPIV3Config{
+		GetDefinitions:    generatedopenapi.GetOpenAPIDefinitions,
+		GetDefinitionName: openapi.NewDefinitionNamer(crds.Scheme).GetDefinitionName,
+	}, apiextensionsv1.CustomResourceDefinition{}.OpenAPIModelName())
+	if err != nil {
+		return nil, err
+	}
+	return upstream.NewTypeConverter(models, false)
+})

@@ -1,7 +1,7 @@
 // Package selection reads which objects a get, list or watch is about, and at which state: the options of the query,
 // the namespace, name and selectors, and the resourceVersion.
 //
-// Begin at options.go; selection.go finds the objects, resourceversion.go the state.
+// Begin at options.go; selection.go finds the objects and the state.
 package selection
 
 import (
