@@ -48,22 +48,16 @@ func withoutManagedFields(obj map[string]any) map[string]any {
 // ForValidation returns the metadata of an object for validation. The validation of managed fields does not look at
 // fieldsV1, and to decode it is most of the work of GetManagedFields on an unstructured object.
 func ForValidation(m metav1.Object) metav1.Object {
-	if obj, ok := m.(*unstructured.Unstructured); ok && fastPaths {
-		return withoutSets{obj}
+	obj, ok := m.(*unstructured.Unstructured)
+	if !ok || !fastPaths {
+		return m
 	}
-	return m
-}
-
-// withoutSets is an unstructured object whose GetManagedFields leaves fieldsV1 out.
-type withoutSets struct{ *unstructured.Unstructured }
-
-func (o withoutSets) GetManagedFields() []metav1.ManagedFieldsEntry {
-	entries, _ := managedFieldsOf(o.Object).([]any)
+	entries, _ := managedFieldsOf(obj.Object).([]any)
 	bare := make([]any, len(entries))
 	for i, entry := range entries {
 		members, ok := entry.(map[string]any)
 		if !ok {
-			return o.Unstructured.GetManagedFields()
+			return m
 		}
 		if _, ok := members["fieldsV1"].(map[string]any); ok {
 			members = maps.Clone(members)
@@ -71,6 +65,14 @@ func (o withoutSets) GetManagedFields() []metav1.ManagedFieldsEntry {
 		}
 		bare[i] = members
 	}
-	obj := unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"managedFields": bare}}}
-	return obj.GetManagedFields()
+	stripped := unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"managedFields": bare}}}
+	return withoutSets{obj, stripped.GetManagedFields()}
 }
+
+// withoutSets is an unstructured object whose managed fields lack fieldsV1.
+type withoutSets struct {
+	*unstructured.Unstructured
+	managedFields []metav1.ManagedFieldsEntry
+}
+
+func (o withoutSets) GetManagedFields() []metav1.ManagedFieldsEntry { return o.managedFields }

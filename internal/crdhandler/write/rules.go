@@ -47,8 +47,7 @@ func (e *Endpoint) checkTypedMetadata(m metav1.Object) error {
 
 // validateMetadata returns the errors in the metadata of any object.
 func (e *Endpoint) validateMetadata(m metav1.Object) field.ErrorList {
-	return apivalidation.ValidateObjectMetaAccessor(
-		managedfields.ForValidation(m), e.Namespaced, objectmeta.PathSegment, field.NewPath("metadata"))
+	return apivalidation.ValidateObjectMetaAccessor(m, e.Namespaced, objectmeta.PathSegment, field.NewPath("metadata"))
 }
 
 // beforeCreate applies the rules for a new object, and validates it. The caller has set its system fields and its name.
@@ -68,7 +67,7 @@ func (e *Endpoint) beforeCreate(ctx context.Context, namespace string, obj runti
 	// The strategy is first because its messages are more specific.
 	errs := e.Strategy.Validate(ctx, obj)
 	if len(errs) == 0 {
-		errs = e.validateMetadata(m)
+		errs = e.validateMetadata(managedfields.ForValidation(m))
 	}
 	if len(errs) > 0 {
 		return invalidObject(e.StoredKind(obj), m.GetName(), e.reported(errs))
@@ -96,9 +95,9 @@ func (e *Endpoint) beforeUpdate(ctx context.Context, namespace string, obj, old 
 		return err
 	}
 
-	errs := e.validateMetadata(m)
-	errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(
-		managedfields.ForValidation(m), oldMeta, field.NewPath("metadata"))...)
+	validated := managedfields.ForValidation(m)
+	errs := e.validateMetadata(validated)
+	errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(validated, oldMeta, field.NewPath("metadata"))...)
 	errs = append(errs, e.Strategy.ValidateUpdate(ctx, obj, old)...)
 	if len(errs) > 0 {
 		return invalidObject(e.StoredKind(obj), m.GetName(), e.reported(errs))
