@@ -24,15 +24,6 @@ type CoerceOptions struct {
 // default, in embedded resources as well (T1-T3). It uses the schema of the object's version. Objects of other kinds
 // lose unknown metadata only. Coerce modifies obj.
 func (s *Set) Coerce(obj map[string]any, o CoerceOptions) (unknownFields []string, err error) {
-	return s.coerce(obj, o, nil)
-}
-
-// Coerce is Set.Coerce with the schema of this version, whatever the version of the object.
-func (v *Version) Coerce(obj map[string]any, o CoerceOptions) (unknownFields []string, err error) {
-	return v.set.coerce(obj, o, v)
-}
-
-func (s *Set) coerce(obj map[string]any, o CoerceOptions, v *Version) (unknownFields []string, err error) {
 	// The schema need not declare apiVersion and kind, so they are written back at the end.
 	kind, hasKind, err := unstructured.NestedString(obj, "kind")
 	if err != nil {
@@ -53,10 +44,7 @@ func (s *Set) coerce(obj map[string]any, o CoerceOptions, v *Version) (unknownFi
 
 	// The decoder also passes options of requests and other built-in kinds.
 	if (schema.GroupKind{Group: gv.Group, Kind: kind}) == s.kind {
-		if v == nil {
-			v = s.Version(gv.Version)
-		}
-		unknown, err := s.coerceToSchema(obj, o, v)
+		unknown, err := s.coerceToSchema(obj, o, s.Version(gv.Version))
 		if err != nil {
 			return nil, err
 		}

@@ -147,18 +147,6 @@ func TestCoerce(t *testing.T) {
 	}
 }
 
-func TestVersionCoerce(t *testing.T) {
-	t.Parallel()
-	obj := object(t, "apiVersion: example.com/v1\nkind: Widget\nspec: {color: red, colour: red}")
-	if _, err := New(readCRD(t, "widgets")).Version("v2").Coerce(obj, CoerceOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	want := object(t, "apiVersion: example.com/v1\nkind: Widget\nspec: {colour: red}")
-	if diff := cmp.Diff(want, obj); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 func TestDefault(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, crd, in, want string }{

@@ -37,28 +37,18 @@ func (v *Version) ValidateCreate(ctx context.Context, obj *unstructured.Unstruct
 
 // ValidateUpdate validates a changed object. It drops errors of unchanged values as far as upstream does (T8, T9).
 func (v *Version) ValidateUpdate(ctx context.Context, obj, old *unstructured.Unstructured) field.ErrorList {
-	c, err := v.compiled()
-	if err != nil {
-		return internalError(err)
-	}
-	ratchet := newRatchet(c.structural, obj, old)
-	defer ratchet.observe()
-
-	errs := v.validateTypeMeta(obj)
-	if len(errs) == 0 {
-		errs = append(errs, v.validateObjectMeta(ctx, obj, old)...)
-		errs = append(errs, c.schema.validateUpdate(ctx, obj.Object, old.Object, ratchet)...)
-		errs = append(errs, v.validateScaleSpec(obj)...)
-		errs = append(errs, v.validateScaleStatus(obj)...)
-	}
-	errs = append(errs, schemaobjectmeta.Validate(ctx, nil, obj.Object, c.embedded, false)...)
-	errs = append(errs, c.validateListsUpdate(obj, old)...)
-	return append(errs, c.validateRules(ctx, errs, obj.Object, old.Object, ratchet)...)
+	return v.validateUpdate(ctx, obj, old, false)
 }
 
 // ValidateStatusUpdate validates an object whose status has changed. The schema applies to the status only, the rules
 // to the whole object (S2).
 func (v *Version) ValidateStatusUpdate(ctx context.Context, obj, old *unstructured.Unstructured) field.ErrorList {
+	return v.validateUpdate(ctx, obj, old, true)
+}
+
+func (v *Version) validateUpdate(
+	ctx context.Context, obj, old *unstructured.Unstructured, statusOnly bool,
+) field.ErrorList {
 	c, err := v.compiled()
 	if err != nil {
 		return internalError(err)
@@ -66,11 +56,21 @@ func (v *Version) ValidateStatusUpdate(ctx context.Context, obj, old *unstructur
 	ratchet := newRatchet(c.structural, obj, old)
 	defer ratchet.observe()
 
+	validateSchema := c.schema.validateUpdate
+	if statusOnly {
+		validateSchema = c.schema.validateStatusUpdate
+	}
 	errs := v.validateTypeMeta(obj)
 	if len(errs) == 0 {
 		errs = append(errs, v.validateObjectMeta(ctx, obj, old)...)
-		errs = append(errs, c.schema.validateStatusUpdate(ctx, obj.Object, old.Object, ratchet)...)
+		errs = append(errs, validateSchema(ctx, obj.Object, old.Object, ratchet)...)
+		if !statusOnly {
+			errs = append(errs, v.validateScaleSpec(obj)...)
+		}
 		errs = append(errs, v.validateScaleStatus(obj)...)
+	}
+	if !statusOnly {
+		errs = append(errs, schemaobjectmeta.Validate(ctx, nil, obj.Object, c.embedded, false)...)
 	}
 	errs = append(errs, c.validateListsUpdate(obj, old)...)
 	return append(errs, c.validateRules(ctx, errs, obj.Object, old.Object, ratchet)...)

@@ -132,7 +132,7 @@ func encodeCBOR(obj *unstructured.Unstructured) ([]byte, error) {
 	written.SetResourceVersion("")
 	written.SetSelfLink("")
 	var buffer bytes.Buffer
-	if err := cbor.NewSerializer(Creater{}, Typer{}).Encode(written, &buffer); err != nil {
+	if err := cbor.NewSerializer(Creater, Typer{}).Encode(written, &buffer); err != nil {
 		return nil, fmt.Errorf("encoding custom resource: %w", err)
 	}
 	return buffer.Bytes(), nil
@@ -211,7 +211,7 @@ func decodeStored(entry *dynamicstorage.Entry, set *validation.Set) (*unstructur
 	}
 	obj := &unstructured.Unstructured{}
 	if bytes.HasPrefix(entry.Value, cborPrefix) {
-		if _, _, err := cbor.NewSerializer(Creater{}, Typer{}).Decode(entry.Value, nil, obj); err != nil {
+		if _, _, err := cbor.NewSerializer(Creater, Typer{}).Decode(entry.Value, nil, obj); err != nil {
 			return nil, fmt.Errorf("decoding stored custom resource: %w", err)
 		}
 	} else if err := utiljson.Unmarshal(entry.Value, &obj.Object); err != nil {
