@@ -3,6 +3,7 @@ package dynamicstorage
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -26,7 +27,7 @@ type Viewer struct {
 	make   func(ctx context.Context, entries []*Entry) ([]*View, error)
 	closed atomic.Bool
 
-	// mu guards making.
+	// mu guards making, and noOps of the views.
 	mu sync.Mutex
 	// making has the entries whose views are being made, with channels that are closed afterwards. It makes
 	// concurrent readers of an object share one call of a conversion webhook.
@@ -43,7 +44,8 @@ type cachedView struct {
 	// attached says that a write has attached the view, which the viewer has not made.
 	attached bool
 	next     *cachedView
-	noOps    noOps
+	// noOps are digests of requests, the last one first. The viewer's mu guards them.
+	noOps []NoOpDigest
 }
 
 // NewViewer returns a viewer. It calls make with entries that have no view yet, as many as a caller of Views passes.
@@ -231,25 +233,15 @@ type NoOpDigest [32]byte
 // maxNoOps bounds the digests of a view, to about the number of clients that write one object.
 const maxNoOps = 4
 
-// noOps are the digests of a view, the last one first. The slice is replaced as a whole.
-type noOps struct{ digests atomic.Pointer[[]NoOpDigest] }
-
 // IsNoOp reports whether a request is known to change nothing in an entry.
 func (v *Viewer) IsNoOp(e *Entry, digest NoOpDigest) bool {
 	c := find(e.views.Load(), v)
 	if c == nil {
 		return false
 	}
-	digests := c.noOps.digests.Load()
-	if digests == nil {
-		return false
-	}
-	for i := range *digests {
-		if (*digests)[i] == digest {
-			return true
-		}
-	}
-	return false
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Contains(c.noOps, digest)
 }
 
 // AddNoOp records that a request changes nothing in an entry. The oldest record makes room for it. Records may be
@@ -260,14 +252,7 @@ func (v *Viewer) AddNoOp(e *Entry, digest NoOpDigest) {
 	if c == nil {
 		return
 	}
-	for {
-		old := c.noOps.digests.Load()
-		digests := []NoOpDigest{digest}
-		if old != nil {
-			digests = append(digests, (*old)[:min(len(*old), maxNoOps-1)]...)
-		}
-		if c.noOps.digests.CompareAndSwap(old, &digests) {
-			return
-		}
-	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	c.noOps = append([]NoOpDigest{digest}, c.noOps[:min(len(c.noOps), maxNoOps-1)]...)
 }

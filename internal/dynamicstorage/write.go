@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -84,13 +85,8 @@ func (u *GuardedUpdate) transact(ctx context.Context, op clientv3.Op, conditions
 		expected = u.current.Revision
 	}
 	full := u.resource.fullKey(u.key)
-	compares := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(full), "=", expected)}
-	for _, condition := range u.options.If {
-		compares = append(compares, condition.compare)
-	}
-	for _, condition := range conditions {
-		compares = append(compares, condition.compare)
-	}
+	unchanged := []Condition{clientv3.Compare(clientv3.ModRevision(full), "=", expected)}
+	compares := slices.Concat(unchanged, u.options.If, conditions)
 	resp, err := u.resource.store.transact(ctx, compares, []clientv3.Op{op}, clientv3.OpGet(full))
 	switch {
 	case err != nil:
@@ -112,22 +108,22 @@ func (u *GuardedUpdate) transact(ctx context.Context, op clientv3.Op, conditions
 var ErrCondition = errors.New("condition does not hold")
 
 // Condition must hold in etcd when a write is committed, in addition to the guard by revision.
-type Condition struct{ compare clientv3.Cmp }
+type Condition = clientv3.Cmp
 
 // Still holds while the key has the entry that was created at a revision. The entry may have been changed since, but
 // not deleted.
 func (r *Resource) Still(key string, created int64) Condition {
-	return Condition{clientv3.Compare(clientv3.CreateRevision(r.fullKey(key)), "=", created)}
+	return clientv3.Compare(clientv3.CreateRevision(r.fullKey(key)), "=", created)
 }
 
 // Unchanged holds while the entry of a key is the one of a revision: it was neither changed nor deleted since. With
 // revision 0 it holds while there is no entry.
 func (r *Resource) Unchanged(key string, revision int64) Condition {
-	return Condition{clientv3.Compare(clientv3.ModRevision(r.fullKey(key)), "=", revision)}
+	return clientv3.Compare(clientv3.ModRevision(r.fullKey(key)), "=", revision)
 }
 
 // Empty holds while the resource has no entries. etcd applies a comparison to every key of a range. If there is none,
 // it compares a key that does not exist, whose revisions are 0.
 func (r *Resource) Empty() Condition {
-	return Condition{clientv3.Compare(clientv3.CreateRevision(r.prefix), "=", 0).WithPrefix()}
+	return clientv3.Compare(clientv3.CreateRevision(r.prefix), "=", 0).WithPrefix()
 }

@@ -175,11 +175,7 @@ func Name(key string) string {
 
 // Namespace returns the namespace of the object at key, or "" if it has none.
 func Namespace(key string) string {
-	namespace, _, ok := strings.Cut(key, "/")
-	if !ok {
-		return ""
-	}
-	return namespace
+	return key[:max(0, strings.IndexByte(key, '/'))]
 }
 
 // Object returns a view at a revision as the wire package writes it.
