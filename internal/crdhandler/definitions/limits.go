@@ -42,7 +42,7 @@ func limitErrors(crd *apiextensions.CustomResourceDefinition) field.ErrorList {
 	if len(errs) > 0 {
 		return errs
 	}
-	schemas := schemaLimits{}
+	schemas := schemaSize{}
 	common := versionParts{spec.Validation, spec.AdditionalPrinterColumns, spec.Subresources}
 	errs = common.errors(&schemas, len(spec.Versions), path, path.Child("validation"))
 	for n := 0; n < len(spec.Versions) && len(errs) == 0; n++ {
@@ -65,7 +65,9 @@ func statusErrors(crd *apiextensions.CustomResourceDefinition) field.ErrorList {
 // them. The CRD is stored without the repetition, so that many patches could make it as large.
 func sizeErrors(crd *apiextensions.CustomResourceDefinition) field.ErrorList {
 	versions := crd.Spec.Versions
-	if len(versions) < 2 || !hasSharedParts(&crd.Spec) {
+	spec := &crd.Spec
+	shared := spec.Validation != nil || len(spec.AdditionalPrinterColumns) > 0 || len(spec.SelectableFields) > 0
+	if len(versions) < 2 || !shared {
 		return nil
 	}
 	first := *crd
@@ -85,10 +87,6 @@ func sizeErrors(crd *apiextensions.CustomResourceDefinition) field.ErrorList {
 	return nil
 }
 
-func hasSharedParts(spec *apiextensions.CustomResourceDefinitionSpec) bool {
-	return spec.Validation != nil || len(spec.AdditionalPrinterColumns) > 0 || len(spec.SelectableFields) > 0
-}
-
 // versionParts are the parts of one version, or those that all versions share.
 type versionParts struct {
 	schema       *apiextensions.CustomResourceValidation
@@ -97,7 +95,7 @@ type versionParts struct {
 }
 
 // errors returns the limits that the parts of some versions exceed, together with those in schemas.
-func (p *versionParts) errors(schemas *schemaLimits, versions int, path, schema *field.Path) field.ErrorList {
+func (p *versionParts) errors(schemas *schemaSize, versions int, path, schema *field.Path) field.ErrorList {
 	errs := columnErrors(p.columns, path.Child("additionalPrinterColumns"))
 	errs = append(errs, scaleErrors(p.subresources, path.Child("subresources", "scale"))...)
 	return append(errs, schemas.check(p.schema, versions, schema)...)

@@ -59,48 +59,37 @@ func (s Strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) f
 }
 
 // StatusStrategy is upstream's strategy for updates of the status of CRDs.
-type StatusStrategy struct {
-	rules
-	status updateRules
-}
+type StatusStrategy struct{ rules }
 
-// updateRules are the methods of upstream's strategy for the status, which creates nothing.
-type updateRules interface {
-	PrepareForUpdate(ctx context.Context, obj, old runtime.Object)
-	ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList
-	WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string
-	GetResetFields() managedfields.ResetFields
-}
+// statusRules is upstream's strategy for the status, which creates nothing.
+var statusRules = customresourcedefinition.NewStatusStrategy(crds.Scheme)
 
 // NewStatusStrategy returns the strategy of the status subresource.
 func NewStatusStrategy() StatusStrategy {
-	return StatusStrategy{
-		rules:  customresourcedefinition.NewStrategy(crds.Scheme),
-		status: customresourcedefinition.NewStatusStrategy(crds.Scheme),
-	}
+	return StatusStrategy{customresourcedefinition.NewStrategy(crds.Scheme)}
 }
 
 // PrepareForUpdate restores everything but the status.
-func (s StatusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
-	s.status.PrepareForUpdate(ctx, obj, old)
+func (StatusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
+	statusRules.PrepareForUpdate(ctx, obj, old)
 }
 
 // ValidateUpdate validates an update of the status.
-func (s StatusStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+func (StatusStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	errs := statusErrors(obj.(*apiextensions.CustomResourceDefinition))
 	if len(errs) > 0 && len(statusErrors(old.(*apiextensions.CustomResourceDefinition))) == 0 {
 		return errs
 	}
-	return s.status.ValidateUpdate(ctx, obj, old)
+	return statusRules.ValidateUpdate(ctx, obj, old)
 }
 
 // WarningsOnUpdate returns the warnings about an update of the status.
-func (s StatusStrategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
-	return s.status.WarningsOnUpdate(ctx, obj, old)
+func (StatusStrategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
+	return statusRules.WarningsOnUpdate(ctx, obj, old)
 }
 
 // GetResetFields returns the fields that a write of the status does not change.
-func (s StatusStrategy) GetResetFields() managedfields.ResetFields { return s.status.GetResetFields() }
+func (StatusStrategy) GetResetFields() managedfields.ResetFields { return statusRules.GetResetFields() }
 
 // withoutUnfoundedFields returns crd without the selectable fields of schemas that are not structural, and an error
 // with upstream's text for each such schema. It returns crd itself if there are none.

@@ -5,7 +5,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -43,14 +42,6 @@ func MatchName(obj runtime.Object, namespace, name string) error {
 			"the namespace of the object (%s) does not match the namespace on the request (%s)", own, namespace))
 	}
 	return nil
-}
-
-// PathSegment validates a name as a segment of a URL path, which every name must be.
-func PathSegment(name string, prefix bool) []string {
-	if prefix {
-		return content.IsPathSegmentPrefix(name)
-	}
-	return content.IsPathSegmentName(name)
 }
 
 // Accessor returns the metadata of an object of an endpoint. All of them have metadata.

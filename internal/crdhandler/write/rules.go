@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -47,7 +48,8 @@ func (e *Endpoint) checkTypedMetadata(m metav1.Object) error {
 
 // validateMetadata returns the errors in the metadata of any object.
 func (e *Endpoint) validateMetadata(m metav1.Object) field.ErrorList {
-	return apivalidation.ValidateObjectMetaAccessor(m, e.Namespaced, objectmeta.PathSegment, field.NewPath("metadata"))
+	return apivalidation.ValidateObjectMetaAccessor(
+		m, e.Namespaced, path.ValidatePathSegmentName, field.NewPath("metadata"))
 }
 
 // beforeCreate applies the rules for a new object, and validates it. The caller has set its system fields and its name.
