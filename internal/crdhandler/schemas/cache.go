@@ -4,6 +4,9 @@ import (
 	"container/list"
 	"sync"
 
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor"
+	"k8s.io/klog/v2"
+
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/validation"
 )
@@ -82,13 +85,18 @@ func (s *Cached) Version(name string) (*validation.Version, error) {
 	return compiled.Version(name)
 }
 
-// Columns returns the convertor for the columns of a version.
+// Columns returns the convertor for the printer columns of a version: the library's, which computes the cells. If the
+// columns cannot be parsed, it returns the default ones, as upstream does.
 func (s *Cached) Columns(version string) (printing.TableConvertor, error) {
-	compiled, err := s.Get()
+	v, err := s.Version(version)
 	if err != nil {
 		return nil, err
 	}
-	return compiled.Columns(version)
+	table, err := tableconvertor.New(v.Columns())
+	if err != nil {
+		klog.V(2).InfoS("Printer columns cannot be parsed; using the default ones", "version", version, "err", err)
+	}
+	return table, nil
 }
 
 // cached returns the value and marks it as used, or returns nil.
@@ -116,7 +124,7 @@ func (s *Cached) UpdateSize() {
 func (s *Cached) resizeLocked() {
 	c := s.cache
 	c.lru.MoveToFront(s.element)
-	bytes := s.value.bytes()
+	bytes := s.value.Set.Bytes()
 	c.bytes += bytes - s.bytes
 	s.bytes = bytes
 	for c.bytes > c.limit {
