@@ -111,7 +111,7 @@ func (l List) MediaType() string {
 
 // Deflate compresses items as the list has them, with Separator between them. The list must not be Pretty.
 func (l List) Deflate(items iter.Seq[Object]) Deflated {
-	d := takeDeflater(deflaters)
+	d := takeDeflater()
 	defer d.giveBack()
 	cut := l.cut()
 	for item := range items {
