@@ -14,8 +14,6 @@ type schemaStatistics struct {
 	embedded bool
 	// unknownTypes means that a type is not one of OpenAPI.
 	unknownTypes bool
-	// defaulted are the top-level fields with a default.
-	defaulted []string
 }
 
 // statistics returns the statistics of the structural schema, which must have been compiled.
@@ -27,11 +25,6 @@ func (v *Version) statistics() schemaStatistics {
 			return stats, nil
 		}
 		stats.add(*s)
-		for name := range s.Properties {
-			if property := s.Properties[name]; property.Default.Object != nil {
-				stats.defaulted = append(stats.defaulted, name)
-			}
-		}
 		if status, ok := s.Properties["status"]; ok && v.HasStatus() {
 			var below schemaStatistics
 			below.add(status)
