@@ -6,11 +6,16 @@ import (
 	"strconv"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/install"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
+
+	"github.com/crd-server/crd-server/internal/wire"
 )
 
 // GroupName and Plural are the resource of CRDs.
@@ -68,4 +73,27 @@ func WithoutSchemas(crd *apiextensions.CustomResourceDefinition) *apiextensions.
 		outline.Spec.Versions[i].Schema = nil
 	}
 	return &outline
+}
+
+// Scheme has the types of apiextensions.k8s.io (internal, v1 and v1beta1, with conversion and defaulting), and the
+// unversioned meta types that any response may contain.
+var Scheme = newScheme()
+
+// Codecs are the serializers of apiextensions.k8s.io that clients may request.
+var Codecs = wire.NewCodecs(Scheme)
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	install.Install(scheme)
+	unversioned := schema.GroupVersion{Version: "v1"}
+	metav1.AddToGroupVersion(scheme, unversioned)
+	scheme.AddUnversionedTypes(unversioned,
+		&metav1.Status{},
+		&metav1.WatchEvent{},
+		&metav1.APIVersions{},
+		&metav1.APIGroupList{},
+		&metav1.APIGroup{},
+		&metav1.APIResourceList{},
+	)
+	return scheme
 }

@@ -5,7 +5,7 @@
 // Begin with store.go: a Store is a prefix in etcd, and a Resource (resource.go) a folder below it. Then follow an
 // event:
 //
-//   - feed.go watches the whole prefix, with one watch (feedwatch.go) on a stream of its own (stream.go), and hands
+//   - feed.go watches the whole prefix, with one watch on a stream of its own (feedwatch.go), and hands
 //     events to their resources. progress.go asks etcd how far that watch is. history.go finds out
 //     whether etcd was restored from a backup, and outage.go knows whether it answers.
 //   - resource.go applies them to the ordered entries of cache.go and to the recent events of ring.go.
