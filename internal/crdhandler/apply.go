@@ -14,8 +14,8 @@ import (
 
 	"github.com/crd-server/crd-server/internal/crdhandler/customresources"
 	"github.com/crd-server/crd-server/internal/crdhandler/objectmeta"
+	"github.com/crd-server/crd-server/internal/managedfields"
 	"github.com/crd-server/crd-server/internal/objectjson"
-	"github.com/crd-server/crd-server/internal/validation"
 )
 
 // applyTo merges the applied configuration into the live object, by the fields that its manager owns (W7). Without a
@@ -80,8 +80,7 @@ func (p *patchRequest) complete(live, obj runtime.Object) error {
 		return nil
 	}
 	merged, ok := obj.(*unstructured.Unstructured)
-	before, ok2 := live.(*unstructured.Unstructured)
-	if !ok || !ok2 || validation.SameExceptManagedFields(merged.Object, before.Object) {
+	if !ok || !managedfields.DiffersOtherwise(obj, live) {
 		return nil
 	}
 	if err := objectmeta.CheckUnstructuredEntries(merged.Object); err != nil {

@@ -124,7 +124,7 @@ func (s *requestScope) fieldManagerConfig() managedfields.Config {
 // customResourceInterfaces are the object interfaces of a version; the defaulter and convertor compile on first use.
 func customResourceInterfaces(info *crdInfo, kind schema.GroupVersionKind) write.Interfaces {
 	return write.Interfaces{
-		Creater:     customresources.Creater{},
+		Creater:     customresources.Creater,
 		Typer:       customresources.NewTyper(),
 		Defaulter:   customresources.NewDefaulter(info.schemas, kind.GroupKind()),
 		Convertor:   customresources.NewConvertor(info.schemas),

@@ -39,8 +39,7 @@ func newHandler(
 	if err != nil {
 		t.Fatal(err)
 	}
-	informer := crds.NewInformer(store)
-	table := crds.NewTable(informer)
+	table := crds.NewTable(store.Resource(crds.GroupName, crds.Plural))
 	converters, err := conversion.NewFactory(webhook.NewDefaultServiceResolver(),
 		webhook.NewDefaultAuthenticationInfoResolverWrapper(nil, nil, &rest.Config{}, noop.NewTracerProvider()))
 	if err != nil {
@@ -59,7 +58,7 @@ func newHandler(
 	}
 	lifecycle := crdlifecycle.NewLifecycle(reconciler, handler.DeleteInstances)
 	etcdtest.Run(t, store.Run)
-	etcdtest.Run(t, func(ctx context.Context) error { informer.RunWithContext(ctx); return nil })
+	etcdtest.Run(t, func(ctx context.Context) error { table.Run(ctx); return nil })
 	etcdtest.Run(t, func(ctx context.Context) error { lifecycle.Run(ctx); return nil })
 	<-table.Synced()
 	return handler

@@ -2,9 +2,8 @@ package crdhandler
 
 import (
 	"fmt"
+	"strings"
 	"testing"
-
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/crd-server/crd-server/internal/crdhandler/schemas"
 	"github.com/crd-server/crd-server/internal/crds"
@@ -21,7 +20,7 @@ func TestVersionsShareWhatDescribesAll(t *testing.T) {
 	}
 	config := &Config{Store: store}
 	allocations := func(versions int) float64 {
-		record := recordWithVersions(versions)
+		record := recordWithVersions(t, versions)
 		return testing.AllocsPerRun(1, func() {
 			info, err := newCRDInfo(config, schemas.NewCache(0), record)
 			if err != nil || len(info.versions) != versions {
@@ -35,15 +34,20 @@ func TestVersionsShareWhatDescribesAll(t *testing.T) {
 	}
 }
 
-func recordWithVersions(n int) *crds.Record {
-	record := &crds.Record{Group: "example.com", AcceptedNames: apiextensionsv1.CustomResourceDefinitionNames{
-		Plural: "gadgets", Singular: "gadget", Kind: "Gadget", ListKind: "GadgetList",
-	}}
-	record.Name = "gadgets.example.com"
+func recordWithVersions(t *testing.T, n int) *crds.Record {
+	t.Helper()
+	var versions []string
 	for i := range n {
-		record.Versions = append(record.Versions, crds.Version{
-			Name: fmt.Sprintf("v%d", i+1), Served: true, Storage: i == 0, Status: true, Scale: true,
-		})
+		versions = append(versions, fmt.Sprintf(`{"name":"v%d","served":true,"storage":%t,"subresources":{"status":{},`+
+			`"scale":{"specReplicasPath":".spec.replicas","statusReplicasPath":".status.replicas"}}}`, i+1, i == 0))
+	}
+	const names = `{"plural":"gadgets","singular":"gadget","kind":"Gadget","listKind":"GadgetList"}`
+	definition := fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",`+
+		`"metadata":{"name":"gadgets.example.com"},"spec":{"group":"example.com","names":%s,"versions":[%s]},`+
+		`"status":{"acceptedNames":%s}}`, names, strings.Join(versions, ","), names)
+	record, err := crds.NewRecord(&dynamicstorage.Entry{Key: "gadgets.example.com", Value: []byte(definition)})
+	if err != nil {
+		t.Fatal(err)
 	}
 	return record
 }

@@ -86,7 +86,7 @@ func testScope(store *dynamicstorage.Store, replaced context.Context) *requestSc
 		Endpoint: write.Endpoint{
 			Policy: &config.Policy, Resource: gadgets, Kind: kind, Namespaced: true,
 			Interfaces: write.Interfaces{
-				Creater: customresources.Creater{}, Typer: customresources.Typer{Delegate: crds.Scheme}, Defaulter: crds.Scheme,
+				Creater: customresources.Creater, Typer: customresources.Typer{Delegate: crds.Scheme}, Defaulter: crds.Scheme,
 				Convertor: gadgetConvertor{},
 			},
 			Objects: &stored.Objects{

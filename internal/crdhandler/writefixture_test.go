@@ -110,7 +110,7 @@ func widgetScope(config *Config) *requestScope {
 		Endpoint: write.Endpoint{
 			Policy: &config.Policy, Resource: widgets, Kind: kind, Namespaced: true,
 			Interfaces: write.Interfaces{
-				Creater: customresources.Creater{}, Typer: customresources.Typer{}, Defaulter: runtime.NewScheme(),
+				Creater: customresources.Creater, Typer: customresources.Typer{}, Defaulter: runtime.NewScheme(),
 				Convertor:   widgetConvertor{},
 				Equivalents: runtime.NewEquivalentResourceRegistry(),
 			},
@@ -211,7 +211,7 @@ type widgetSerializer struct{}
 
 func (widgetSerializer) SupportedMediaTypes() []runtime.SerializerInfo {
 	serializer := func(options jsonserializer.SerializerOptions) runtime.Serializer {
-		return jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, customresources.Creater{},
+		return jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, customresources.Creater,
 			customresources.Typer{}, options)
 	}
 	return []runtime.SerializerInfo{{

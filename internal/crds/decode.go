@@ -59,7 +59,6 @@ func NewRecord(entry *dynamicstorage.Entry) (*Record, error) {
 	}
 	r := newRecord(stored.Outline, entry)
 	r.SpecHash = specHash(stored.known.spec, &r.AcceptedNames)
-	r.digest = digestOf(r)
 	return r, nil
 }
 

@@ -6,8 +6,6 @@ import (
 	"os"
 	"testing"
 
-	"k8s.io/client-go/tools/cache"
-
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 	"github.com/crd-server/crd-server/internal/etcdtest"
 )
@@ -30,16 +28,10 @@ func newStore(t *testing.T) *dynamicstorage.Store {
 
 func newSyncedTable(t *testing.T, store *dynamicstorage.Store) *Table {
 	t.Helper()
-	informer := NewInformer(store)
-	table := NewTable(informer)
-	startTable(t, informer, table)
-	return table
-}
-
-func startTable(t *testing.T, informer cache.SharedIndexInformer, table *Table) {
-	t.Helper()
-	etcdtest.Run(t, func(ctx context.Context) error { informer.RunWithContext(ctx); return nil })
+	table := NewTable(store.Resource(GroupName, Plural))
+	etcdtest.Run(t, func(ctx context.Context) error { table.Run(ctx); return nil })
 	<-table.Synced()
+	return table
 }
 
 func keyOf(t *testing.T, name string) string {

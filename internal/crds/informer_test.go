@@ -3,12 +3,7 @@ package crds
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
@@ -84,9 +79,6 @@ func TestWaitForEndsWithItsContext(t *testing.T) {
 	if err := table.WaitFor(ctx, "a.b", 1<<60); !errors.Is(err, gone) {
 		t.Errorf("got %v", err)
 	}
-	if len(table.waiting.waiters) != 0 {
-		t.Error("the waiter is still there")
-	}
 }
 
 // TestEmptyStoreMakesProgress checks that the table knows the revision of an empty list.
@@ -103,67 +95,20 @@ func TestEmptyStoreMakesProgress(t *testing.T) {
 	}
 }
 
-func TestWatchOfCompactedRevisionExpires(t *testing.T) {
+// TestLostEvents checks that the table lists again when events were lost: it drops what was deleted meanwhile.
+func TestLostEvents(t *testing.T) {
 	t.Parallel()
-	ctx := t.Context()
-	var first, last int64
-	for n := range 3 {
-		put, err := etcd.Client.Put(ctx, keyOf(t, fmt.Sprintf("w%d.example.com", n)),
-			string(widget(t, fmt.Sprintf("w%d", n))))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n == 0 {
-			first = put.Header.Revision
-		}
-		last = put.Header.Revision
-	}
-	if _, err := etcd.Client.Compact(ctx, last); err != nil {
+	store := newStore(t)
+	resource := store.Resource(GroupName, Plural)
+	write(t, resource, "gadgets.example.com", dynamicstorage.Put, widget(t, "gadgets"))
+	table := newSyncedTable(t, store)
+	resource.Release()
+	write(t, resource, "gadgets.example.com", dynamicstorage.Delete, nil)
+	revision := write(t, resource, "widgets.example.com", dynamicstorage.Put, widget(t, "widgets"))
+	if err := table.WaitFor(t.Context(), "widgets.example.com", revision); err != nil {
 		t.Fatal(err)
 	}
-	s := &source{resource: newStore(t).Resource(GroupName, Plural)}
-	w, err := s.WatchWithContext(ctx, metav1.ListOptions{ResourceVersion: fmt.Sprint(first - 1)})
-	if err == nil {
-		defer w.Stop()
-		for event := range w.ResultChan() {
-			if event.Type == watch.Error {
-				err = apierrors.FromObject(event.Object)
-				break
-			}
-		}
-	}
-	if !apierrors.IsResourceExpired(err) {
-		t.Errorf("got %v, want an error that makes a reflector list again", err)
-	}
-}
-
-func TestStoppedWatchEnds(t *testing.T) {
-	t.Parallel()
-	s := &source{resource: newStore(t).Resource(GroupName, Plural)}
-	list, err := s.ListWithContext(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := s.WatchWithContext(t.Context(), metav1.ListOptions{ResourceVersion: list.(*recordList).ResourceVersion})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Stop()
-	w.Stop()
-	for range w.ResultChan() {
-	}
-}
-
-func TestListErrorsMakeAReflectorStartOver(t *testing.T) {
-	t.Parallel()
-	future := listError(fmt.Errorf("reading: %w", &dynamicstorage.FutureRevisionError{}))
-	if !apierrors.HasStatusCause(future, metav1.CauseTypeResourceVersionTooLarge) {
-		t.Errorf("a revision in the future: %v", future)
-	}
-	if gone := listError(fmt.Errorf("reading: %w", dynamicstorage.ErrCompacted)); !apierrors.IsResourceExpired(gone) {
-		t.Errorf("a revision of the past: %v", gone)
-	}
-	if other := listError(dynamicstorage.ErrClosed); !errors.Is(other, dynamicstorage.ErrClosed) {
-		t.Errorf("another error: %v", other)
+	if shown := names(table.Group("example.com")); len(shown) != 1 || shown[0] != "widgets.example.com" {
+		t.Errorf("shown: %v", shown)
 	}
 }

@@ -1,13 +1,12 @@
 package crds
 
 import (
-	"fmt"
+	"iter"
 	"slices"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -37,12 +36,7 @@ type Record struct {
 	// SpecHash changes if and only if spec or status.acceptedNames change semantically.
 	SpecHash string
 
-	// entry is nil in records of deletions.
 	entry *dynamicstorage.Entry
-	// digest is a hash of everything that appears in discovery documents.
-	digest digest
-	// listed is set in records from a list, which are not ordered by revision, and in the record that ends the list.
-	listed bool
 }
 
 // Version is one version of a CRD, without its schema.
@@ -55,34 +49,14 @@ type Version struct {
 	Status, Scale bool
 }
 
-var (
-	_ runtime.Object = &Record{}
-	_ metav1.Object  = &Record{}
-)
-
-// GetObjectKind makes a Record an object that an informer can hold. A Record is never encoded.
-func (r *Record) GetObjectKind() schema.ObjectKind { return schema.EmptyObjectKind }
-
-// DeepCopyObject returns a shallow copy because everything a record points to is immutable.
-func (r *Record) DeepCopyObject() runtime.Object {
-	c := *r
-	return &c
-}
-
 // Internal decodes the CRD, with defaults, to the internal version. The result belongs to the caller and is not kept.
 func (r *Record) Internal() (*apiextensions.CustomResourceDefinition, error) {
-	if r.entry == nil {
-		return nil, fmt.Errorf("CustomResourceDefinition %s: the record holds no stored object", r.Name)
-	}
 	return DecodeDefinition(r.entry.Value, r.Revision)
 }
 
 // Outline decodes the CRD without its schemas, in a sixth of the time. The result may be shared: the caller must not
 // modify it.
 func (r *Record) Outline() (*apiextensionsv1.CustomResourceDefinition, error) {
-	if r.entry == nil {
-		return nil, fmt.Errorf("CustomResourceDefinition %s: the record holds no stored object", r.Name)
-	}
 	stored, err := Open(r.entry)
 	if err != nil {
 		return nil, err
@@ -94,12 +68,7 @@ func (r *Record) Outline() (*apiextensionsv1.CustomResourceDefinition, error) {
 
 // CreateRevision returns the etcd revision at which the CRD was created. It differs for a CRD that was deleted and
 // created again.
-func (r *Record) CreateRevision() int64 {
-	if r.entry == nil {
-		return 0
-	}
-	return r.entry.CreateRevision()
-}
+func (r *Record) CreateRevision() int64 { return r.entry.CreateRevision() }
 
 // Version returns the version of that name, served or not; nil if there is none.
 func (r *Record) Version(name string) *Version {
@@ -125,3 +94,36 @@ func (r *Record) StorageVersion() string {
 func (r *Record) HasFinalizer(name string) bool {
 	return slices.Contains(r.Finalizers, name)
 }
+
+// ServedVersions yields the groups and versions that discovery shows because of a CRD, which may be nil.
+func (r *Record) ServedVersions() iter.Seq[schema.GroupVersion] {
+	return func(yield func(schema.GroupVersion) bool) {
+		if r == nil || !r.Established || r.Group == GroupName {
+			return
+		}
+		for n := range r.Versions {
+			v := &r.Versions[n]
+			if v.Served && !yield(schema.GroupVersion{Group: r.Group, Version: v.Name}) {
+				return
+			}
+		}
+	}
+}
+
+// SameNames reports whether two CRDs request, or have been granted, the same names.
+func SameNames(a, b *apiextensionsv1.CustomResourceDefinitionNames) bool {
+	return a.Plural == b.Plural && a.Singular == b.Singular && a.Kind == b.Kind && a.ListKind == b.ListKind &&
+		slices.Equal(a.ShortNames, b.ShortNames) && slices.Equal(a.Categories, b.Categories)
+}
+
+// WaitsForNames reports whether the CRD requests names that it has not been granted.
+func (r *Record) WaitsForNames() bool { return !SameNames(&r.Names, &r.AcceptedNames) }
+
+// ListError means that the custom resources of a deleted CRD could not be listed. The condition Terminating
+// distinguishes it from a failure to delete them.
+type ListError struct{ Err error }
+
+func (e *ListError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what went wrong.
+func (e *ListError) Unwrap() error { return e.Err }

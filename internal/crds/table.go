@@ -1,68 +1,52 @@
 package crds
 
 import (
+	"context"
 	"iter"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
-	"k8s.io/client-go/tools/cache"
-	"k8s.io/klog/v2"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// Table holds the CRDs as of the newest change that the informer has delivered. Reading it takes no lock.
-//
-// The informer calls the handlers of the table one after the other in one goroutine, which stops with the informer.
+// Table holds the CRDs as of the newest change that the storage has delivered. Reading it takes no lock.
 type Table struct {
-	registration cache.ResourceEventHandlerRegistration
-	onChange     []func(old, new *Record)
+	definitions *dynamicstorage.Resource
+	onChange    []func(old, new *Record)
 
 	records sync.Map // string -> *Record, by name
-	groups  sync.Map // string -> *group
-	// digest covers all records. Only the informer's goroutine uses it; readers use revision.
-	digest   digest
-	revision atomic.Pointer[string]
-
-	waiting waiting
+	groups  sync.Map // string -> []*Record, sorted by name and never modified
+	// reached is how far Run is.
+	reached progress
 }
 
-// group holds all CRDs of one API group. It is immutable: every change replaces it.
-type group struct {
-	records  []*Record // sorted by name
-	digest   digest
-	revision string
-}
-
-// NewTable returns a table that the informer fills. The informer must not have been started yet.
-func NewTable(informer cache.SharedIndexInformer) *Table {
-	t := &Table{}
-	none := digest{}.String()
-	t.revision.Store(&none)
-	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc:    func(obj any, _ bool) { t.show(obj.(*Record)) },
-		UpdateFunc: func(_, obj any) { t.show(obj.(*Record)) },
-		DeleteFunc: t.drop,
-	})
-	if err != nil {
-		// This happens only if the informer has been stopped already, which is a programming error.
-		panic("crds: " + err.Error())
-	}
-	t.registration = registration
+// NewTable returns a table of the CRDs in a resource. It is empty until Run runs.
+func NewTable(definitions *dynamicstorage.Resource) *Table {
+	t := &Table{definitions: definitions}
+	t.reached.init()
 	return t
 }
 
-// OnChange registers a function that the table calls for every change, in order, after it has applied the change. old
-// is nil for a new CRD, new for a deleted one. A CRD that was deleted and created again may arrive as one change with
-// two UIDs. The table calls f in the goroutine of the informer, so f must be quick and must not wait for the table.
-// Register before the informer starts.
+// OnChange registers a function that Run calls for every change, in order, after the table shows the change. old is nil
+// for a new CRD, new for a deleted one. A CRD that was deleted and created again may arrive as one change with two
+// UIDs. f must be quick and must not wait for the table. Register before Run.
 func (t *Table) OnChange(f func(old, new *Record)) { t.onChange = append(t.onChange, f) }
 
-// HasSynced reports whether the table holds every CRD that existed when the informer started.
-func (t *Table) HasSynced() bool { return t.registration.HasSynced() }
+// Synced returns a channel that is closed when the table holds every CRD that existed when Run began.
+func (t *Table) Synced() <-chan struct{} { return t.reached.synced }
 
-// Synced returns a channel that is closed when HasSynced becomes true.
-func (t *Table) Synced() <-chan struct{} { return t.registration.HasSyncedChecker().Done() }
+// HasSynced reports whether the channel of Synced is closed.
+func (t *Table) HasSynced() bool {
+	select {
+	case <-t.reached.synced:
+		return true
+	default:
+		return false
+	}
+}
 
 // Get returns the CRD of that name, which is "plural.group".
 func (t *Table) Get(name string) (*Record, bool) {
@@ -74,12 +58,12 @@ func (t *Table) Get(name string) (*Record, bool) {
 }
 
 // Group returns the CRDs of a group at one point in time, sorted by name.
-func (t *Table) Group(name string) iter.Seq[*Record] {
-	g, ok := t.groups.Load(name)
-	if !ok {
-		return func(func(*Record) bool) {}
-	}
-	return slices.Values(g.(*group).records)
+func (t *Table) Group(name string) iter.Seq[*Record] { return slices.Values(t.group(name)) }
+
+func (t *Table) group(name string) []*Record {
+	records, _ := t.groups.Load(name)
+	group, _ := records.([]*Record)
+	return group
 }
 
 // Groups returns the names of all groups that have CRDs, sorted.
@@ -103,103 +87,81 @@ func (t *Table) All() iter.Seq[*Record] {
 	}
 }
 
-// GroupRevision returns a hash that changes whenever the discovery documents of the group change. It depends on the
-// CRDs only, so it is the same on every replica and after a restart. It is empty for a group without CRDs.
-func (t *Table) GroupRevision(name string) string {
-	if g, ok := t.groups.Load(name); ok {
-		return g.(*group).revision
+// ServedVersions returns the groups and versions that discovery shows because of CRDs. Those of several CRDs repeat.
+func (t *Table) ServedVersions() (all []schema.GroupVersion) {
+	for record := range t.All() {
+		all = slices.AppendSeq(all, record.ServedVersions())
 	}
-	return ""
+	return all
 }
 
-// Revision is like GroupRevision, for all groups together.
-func (t *Table) Revision() string { return *t.revision.Load() }
+// ServesVersion reports whether a group and version is one of ServedVersions.
+func (t *Table) ServesVersion(version schema.GroupVersion) bool {
+	for record := range t.Group(version.Group) {
+		if slices.Contains(slices.Collect(record.ServedVersions()), version) {
+			return true
+		}
+	}
+	return false
+}
+
+// OnVersionsChange calls changed with the versions of a CRD before and after each change of it.
+func (t *Table) OnVersionsChange(changed func(versions ...schema.GroupVersion)) {
+	t.OnChange(func(old, current *Record) {
+		changed(slices.AppendSeq(slices.Collect(old.ServedVersions()), current.ServedVersions())...)
+	})
+}
 
 // show applies the current state of a CRD.
 func (t *Table) show(record *Record) {
-	t.waiting.begin(record.Name)
 	previous, _ := t.records.Swap(record.Name, record)
 	old, _ := previous.(*Record)
 	t.apply(old, record)
-	progress := record.Revision
-	if record.listed {
-		progress = 0
-	}
-	t.waiting.end(record.Name, record.Revision, progress)
 }
 
-// drop applies a deletion.
-func (t *Table) drop(obj any) {
-	name, revision := "", int64(0)
-	switch deleted := obj.(type) {
-	case *Record:
-		if deleted.listed {
-			t.waiting.restart(deleted.Revision)
-			return
-		}
-		name, revision = deleted.Name, deleted.Revision
-	case cache.DeletedFinalStateUnknown:
-		// The CRD was missing from a new list. The watch that follows begins with the revision of that list.
-		name = deleted.Key
-	default:
-		klog.Background().Error(nil, "The CRD informer delivered an unknown type", "object", obj)
-		return
-	}
-	t.waiting.begin(name)
+// drop applies the deletion of a CRD.
+func (t *Table) drop(name string) {
 	if previous, ok := t.records.LoadAndDelete(name); ok {
 		t.apply(previous.(*Record), nil)
 	}
-	t.waiting.end(name, revision, revision)
 }
 
 // apply updates the groups and calls the functions registered with OnChange. Either old or record may be nil.
 func (t *Table) apply(old, record *Record) {
-	if old != nil && record != nil && old.Group != record.Group {
-		t.updateGroup(old, nil)
-		t.updateGroup(nil, record)
-	} else {
-		t.updateGroup(old, record)
+	if old != nil && (record == nil || old.Group != record.Group) {
+		t.updateGroup(old.Group, old.Name, nil)
 	}
-	revision := t.digest.String()
-	t.revision.Store(&revision)
+	if record != nil {
+		t.updateGroup(record.Group, record.Name, record)
+	}
 	for _, f := range t.onChange {
 		f(old, record)
 	}
 }
 
-// updateGroup replaces old by record in their group. Either may be nil.
-func (t *Table) updateGroup(old, record *Record) {
-	current := record
-	if current == nil {
-		current = old
-	}
-	before := &group{}
-	if g, ok := t.groups.Load(current.Group); ok {
-		before = g.(*group)
-	}
-	at, found := slices.BinarySearchFunc(before.records, current.Name, func(r *Record, name string) int {
+// updateGroup replaces the record of a name in a group; nil removes it.
+func (t *Table) updateGroup(group, name string, record *Record) {
+	before := t.group(group)
+	at, found := slices.BinarySearchFunc(before, name, func(r *Record, name string) int {
 		return strings.Compare(r.Name, name)
 	})
-	rest := before.records[at:]
+	rest := before[at:]
 	if found {
 		rest = rest[1:]
 	}
-	after := &group{digest: before.digest}
-	if old != nil {
-		after.digest = after.digest.xor(old.digest)
-		t.digest = t.digest.xor(old.digest)
-	}
+	var now []*Record
 	if record != nil {
-		after.digest = after.digest.xor(record.digest)
-		t.digest = t.digest.xor(record.digest)
-		after.records = slices.Concat(before.records[:at], []*Record{record}, rest)
+		now = []*Record{record}
+	}
+	if after := slices.Concat(before[:at], now, rest); len(after) > 0 {
+		t.groups.Store(group, after)
 	} else {
-		after.records = slices.Concat(before.records[:at], rest)
+		t.groups.Delete(group)
 	}
-	if len(after.records) == 0 {
-		t.groups.Delete(current.Group)
-		return
-	}
-	after.revision = after.digest.String()
-	t.groups.Store(current.Group, after)
+}
+
+// WaitFor blocks until the table has applied the CRD at that revision or a newer one, or its deletion, and has called
+// all functions registered with OnChange. revision is the result of a write or a deletion of the CRD.
+func (t *Table) WaitFor(ctx context.Context, name string, revision int64) error {
+	return t.reached.wait(ctx, name, revision)
 }

@@ -95,7 +95,7 @@ func (s *sections) get(record *crds.Record, key sectionKey) (*section, error) {
 		if err != nil {
 			return nil, err
 		}
-		made := &section{paths: wire.Deflate(one.Paths), definitions: wire.DeflateWell(one.Definitions),
+		made := &section{paths: wire.Deflate(one.Paths), definitions: wire.Deflate(one.Definitions),
 			specHash: record.SpecHash}
 		s.kept.Add(key, made)
 		return made, nil

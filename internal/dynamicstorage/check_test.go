@@ -78,12 +78,17 @@ func TestCheckOfCompactedRevision(t *testing.T) {
 		put(t, r, fmt.Sprint(i), "1")
 	}
 	snapshot(t, r, ReadAt{})
+	var compacted int64
 	_, err := r.Check(deadline(t), func(ctx context.Context) error {
-		_, err := e.client.Compact(ctx, put(t, r, "x", "2").Revision)
+		compacted = put(t, r, "x", "2").Revision
+		_, err := e.client.Compact(ctx, compacted)
 		return err
 	})
 	if !errors.Is(err, ErrCompacted) {
 		t.Error(err)
+	}
+	if err := s.WaitForRevision(deadline(t), compacted); err != nil {
+		t.Fatal(err)
 	}
 	if _, err := r.Check(deadline(t), func(context.Context) error { return errWatchEnded }); !errors.Is(err,
 		errWatchEnded) {

@@ -51,14 +51,11 @@ func (s *Store) missing(ctx context.Context, creations []Creation) (missing []Cr
 	for n, c := range creations {
 		reads[n] = clientv3.OpGet(c.Resource.fullKey(c.Key), clientv3.WithCountOnly())
 	}
-	ctx, answered, err := s.requesting(ctx)
+	resp, err := request(ctx, s, "reading from etcd", func(ctx context.Context) (*clientv3.TxnResponse, error) {
+		return s.client.Txn(ctx).Then(reads...).Commit()
+	})
 	if err != nil {
-		return nil, fmt.Errorf("reading from etcd: %w", err)
-	}
-	defer answered()
-	resp, err := s.client.Txn(ctx).Then(reads...).Commit()
-	if err != nil {
-		return nil, etcdError(ctx, "reading from etcd", err)
+		return nil, err
 	}
 	for n, c := range creations {
 		if resp.Responses[n].GetResponseRange().Count == 0 {
@@ -86,14 +83,9 @@ func (s *Store) createAll(ctx context.Context, creations []Creation) (created bo
 		absent[n] = clientv3.Compare(clientv3.ModRevision(key), "=", 0)
 		puts[n] = clientv3.OpPut(key, string(value))
 	}
-	ctx, answered, err := s.requesting(ctx)
+	resp, err := s.transact(ctx, absent, puts)
 	if err != nil {
-		return false, fmt.Errorf("writing to etcd: %w", err)
-	}
-	defer answered()
-	resp, err := s.client.Txn(ctx).If(absent...).Then(puts...).Commit()
-	if err != nil {
-		return false, unconfirmed(etcdError(ctx, "writing to etcd", err))
+		return false, err
 	}
 	for _, c := range creations {
 		if resp.Succeeded {

@@ -5,8 +5,8 @@
 // Begin with store.go: a Store is a prefix in etcd, and a Resource (resource.go) a folder below it. Then follow an
 // event:
 //
-//   - feed.go watches the whole prefix, with one watch (feedwatch.go) on a stream of its own (stream.go), and hands
-//     events to their resources (distribute.go). progress.go asks etcd how far that watch is. history.go finds out
+//   - feed.go watches the whole prefix, with one watch on a stream of its own (feedwatch.go), and hands
+//     events to their resources. progress.go asks etcd how far that watch is. history.go finds out
 //     whether etcd was restored from a backup, and outage.go knows whether it answers.
 //   - resource.go applies them to the ordered entries of cache.go and to the recent events of ring.go.
 //   - scope.go finds the watchers that watch the key: of all objects, of a namespace, of an object.
@@ -19,7 +19,7 @@
 // every event of all resources, or of some without their memory, observes the feed (observe.go).
 //
 // Reads (read.go) wait until the cache is new enough (revision.go). They return the present state, or a snapshot.go
-// of an older one from memory or etcd. select.go reads the objects with a label or field through an index.go, which
+// of an older one from memory or etcd. Its Select reads the objects with a label through an index.go, which
 // it builds on demand (indexes.go).
 //
 // Writes (update.go) are transactions that are guarded by the revision that was read (write.go). Updates of one key
@@ -27,7 +27,7 @@
 // entries expire.
 //
 // Objects are Entries (entry.go), immutable and shared by all readers. Views (view.go) are the forms that versions
-// serve; they are cached in the entry. janitor.go frees unused memory. compact.go compacts etcd, and compacted.go finds
+// serve; they are cached in the entry. janitor.go frees unused memory. compact.go compacts etcd, and finds
 // out which revision was compacted. check.go compares the cache with etcd. stats.go has figures for metrics.
 //
 // Goroutines: the caller of Store.Run runs the feed. Run also starts the janitor, the goroutine that asks for the

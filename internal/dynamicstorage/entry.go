@@ -40,7 +40,7 @@ type Header struct {
 
 // entryOverhead estimates the memory of an entry besides its key, value and labels: the struct, a view, and the nodes
 // of the cache. BenchmarkMemory of crdhandler measures it.
-const entryOverhead = 288
+const entryOverhead = 304
 
 // CreateRevision returns the revision of etcd at which the key was created. It stays the same while the object is
 // changed, and differs after the object was deleted and created again.

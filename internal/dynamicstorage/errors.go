@@ -77,14 +77,6 @@ func etcdError(ctx context.Context, doing string, err error) error {
 	return fmt.Errorf("%s: %w", doing, err)
 }
 
-// unconfirmed returns the error of a transaction that has failed with err.
-func unconfirmed(err error) error {
-	if errors.Is(err, ErrUnavailable) {
-		return fmt.Errorf("%w: %w", err, ErrUnconfirmed)
-	}
-	return err
-}
-
 // Errors of raft that etcd returns without a code, when a member transfers its leadership and when it stops.
 const (
 	proposalDropped = "raft proposal dropped"

@@ -14,8 +14,8 @@ type Follower struct {
 	Begin func()
 	// Changed is called for every entry that is listed, as if it was created then, and for every event after that.
 	Changed func(event *Event)
-	// Current, if set, is called when the follower has caught up with the list, and with some events.
-	Current func()
+	// Current, if set, is called when the follower has caught up with the list, and with some events, up to a revision.
+	Current func(revision int64)
 }
 
 // Follow lists the entries of the resource and follows its events until ctx is done or the store stops. It lists again
@@ -30,10 +30,7 @@ func (r *Resource) Follow(ctx context.Context, f Follower) {
 			return
 		}
 		klog.FromContext(ctx).Error(err, "Lost the events of a resource, following it again", "resource", r.name)
-		select {
-		case <-r.store.options.Clock.After(maxBackoff):
-		case <-ctx.Done():
-		}
+		_ = r.store.pause(ctx, maxBackoff)
 	}
 }
 
@@ -41,21 +38,21 @@ func (r *Resource) follow(ctx context.Context, f Follower) error {
 	if f.Begin != nil {
 		f.Begin()
 	}
-	current := func() {
+	current := func(revision int64) {
 		if f.Current != nil {
-			f.Current()
+			f.Current(revision)
 		}
 	}
 	revision, err := r.Each(ctx, func(e *Entry) { f.Changed(&Event{Revision: e.Revision, Entry: e}) })
 	if err != nil {
 		return err
 	}
-	current()
+	current(revision)
 	return r.Events(ctx, revision, func(events []Event) {
 		for n := range events {
 			f.Changed(&events[n])
 		}
-		current()
+		current(events[len(events)-1].Revision)
 	})
 }
 

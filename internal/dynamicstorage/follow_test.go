@@ -36,7 +36,7 @@ func TestFollow(t *testing.T) {
 					say(fmt.Sprintf("%s=%s", event.Entry.Key, event.Entry.Value))
 				}
 			},
-			Current: func() { say("current") },
+			Current: func(int64) { say("current") },
 		})
 		return nil
 	})

@@ -3,7 +3,6 @@ package dynamicstorage
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -61,16 +60,13 @@ func (l *leases) get(ctx context.Context, ttl time.Duration, lost clientv3.Lease
 }
 
 func (l *leases) grant(ctx context.Context, ttl time.Duration) (clientv3.LeaseID, error) {
-	ctx, answered, err := l.store.requesting(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("granting a lease: %w", err)
-	}
-	defer answered()
-	resp, err := l.store.client.Grant(ctx, int64(ttl/time.Second))
-	if err != nil {
-		return 0, etcdError(ctx, "granting a lease", err)
-	}
-	return resp.ID, nil
+	return request(ctx, l.store, "granting a lease", func(ctx context.Context) (clientv3.LeaseID, error) {
+		resp, err := l.store.client.Grant(ctx, int64(ttl/time.Second))
+		if err != nil {
+			return 0, err
+		}
+		return resp.ID, nil
+	})
 }
 
 // transactExpiring stores the value of a change that expires. A lease that etcd has lost, because it was restored from

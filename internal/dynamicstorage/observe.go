@@ -80,10 +80,7 @@ func (s *Store) observe(ctx context.Context, o *observation) {
 			return
 		}
 		klog.FromContext(ctx).Info("Observing etcd again", "reason", err)
-		select {
-		case <-s.options.Clock.After(maxBackoff):
-		case <-ctx.Done():
-		}
+		_ = s.pause(ctx, maxBackoff)
 	}
 }
 
@@ -227,17 +224,10 @@ func (o *observation) wake() {
 // Read returns the present state in etcd of a key without the prefix, "<folder>/<name>" or
 // "<folder>/<namespace>/<name>". It loads no resource.
 func (s *Store) Read(ctx context.Context, key string) (Observation, error) {
-	ctx, done, err := s.requesting(ctx)
+	resp, err := s.get(ctx, s.prefix+"/"+key)
 	if err != nil {
-		return Observation{}, fmt.Errorf("reading from etcd: %w", err)
+		return Observation{}, err
 	}
-	defer done()
-	known := s.feed.current()
-	resp, err := s.client.Get(ctx, s.prefix+"/"+key)
-	if err != nil {
-		return Observation{}, etcdError(ctx, "reading from etcd", err)
-	}
-	s.examine(resp.Header, known)
 	if len(resp.Kvs) == 0 {
 		return Observation{Key: key, Revision: resp.Header.Revision, Deleted: true}, nil
 	}

@@ -2,10 +2,13 @@ package dynamicstorage
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"k8s.io/klog/v2"
 )
 
@@ -77,13 +80,45 @@ func (o *outage) whileAnswering(ctx context.Context) (context.Context, context.C
 // slowRequest is the time after which the store asks etcd for its revision, to find out whether etcd answers at all.
 const slowRequest = 3 * time.Second
 
-// requesting prepares a request to etcd, which ends when an outage begins. It returns an error during an outage. The
-// caller calls done after the request.
-func (s *Store) requesting(ctx context.Context) (_ context.Context, done func(), err error) {
+// request calls etcd. The call ends when an outage begins, and fails during one. doing describes it in errors.
+func request[T any](
+	ctx context.Context, s *Store, doing string, call func(ctx context.Context) (T, error),
+) (answer T, err error) {
 	if err := s.outage.err(); err != nil {
-		return nil, nil, err
+		return answer, fmt.Errorf("%s: %w", doing, err)
 	}
 	probe := time.AfterFunc(slowRequest, func() { s.revisions.join(s) })
+	defer probe.Stop()
 	ctx, cancel := s.outage.whileAnswering(ctx)
-	return ctx, func() { probe.Stop(); cancel() }, nil
+	defer cancel()
+	answer, err = call(ctx)
+	return answer, etcdError(ctx, doing, err)
+}
+
+// transact commits a transaction that writes. Its error is an ErrUnconfirmed if etcd may have carried it out.
+func (s *Store) transact(
+	ctx context.Context, conditions []clientv3.Cmp, then []clientv3.Op, otherwise ...clientv3.Op,
+) (*clientv3.TxnResponse, error) {
+	called := false
+	resp, err := request(ctx, s, "writing to etcd", func(ctx context.Context) (*clientv3.TxnResponse, error) {
+		called = true
+		return s.client.Txn(ctx).If(conditions...).Then(then...).Else(otherwise...).Commit()
+	})
+	if called && errors.Is(err, ErrUnavailable) {
+		err = fmt.Errorf("%w: %w", err, ErrUnconfirmed)
+	}
+	return resp, err
+}
+
+// get reads a key or a range. It makes the feed suspicious if the answer shows that etcd was replaced or has gone back.
+func (s *Store) get(ctx context.Context, key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	known := s.feed.current()
+	resp, err := request(ctx, s, "reading from etcd", func(ctx context.Context) (*clientv3.GetResponse, error) {
+		return s.client.Get(ctx, key, options...)
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.examine(resp.Header, known)
+	return resp, nil
 }

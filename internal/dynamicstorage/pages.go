@@ -2,7 +2,6 @@ package dynamicstorage
 
 import (
 	"context"
-	"fmt"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -38,20 +37,12 @@ func (r *Resource) readPages(ctx context.Context, k keyRange, f func(*mvccpb.Key
 // readPages calls f for the keys of a range in etcd, page by page, all at the same revision, until it returns false.
 // It returns the revision.
 func (s *Store) readPages(ctx context.Context, k keyRange, f func(*mvccpb.KeyValue) bool) (int64, error) {
-	ctx, done, err := s.requesting(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("reading from etcd: %w", err)
-	}
-	defer done()
 	limit := int64(firstPage)
 	for {
-		known := s.feed.current()
-		resp, err := s.client.Get(ctx, k.from, clientv3.WithRange(k.to), clientv3.WithRev(k.revision),
-			clientv3.WithLimit(limit))
+		resp, err := s.get(ctx, k.from, clientv3.WithRange(k.to), clientv3.WithRev(k.revision), clientv3.WithLimit(limit))
 		if err != nil {
-			return 0, etcdError(ctx, "reading from etcd", err)
+			return 0, err
 		}
-		s.examine(resp.Header, known)
 		if k.revision == 0 {
 			k.revision = resp.Header.Revision
 		}

@@ -88,11 +88,3 @@ func (p Pairs) Has(name string) bool {
 	_, ok := p.Lookup(name)
 	return ok
 }
-
-// Len returns the number of pairs.
-func (p Pairs) Len() (n int) {
-	for range p.All() {
-		n++
-	}
-	return n
-}

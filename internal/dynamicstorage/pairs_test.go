@@ -12,7 +12,7 @@ func FuzzPairs(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a, x, b, y string) {
 		m := map[string]string{a: x, b: y}
 		p := PairsOf(m)
-		if got := maps.Collect(p.All()); !maps.Equal(got, m) || p.Len() != len(m) {
+		if got := maps.Collect(p.All()); !maps.Equal(got, m) {
 			t.Errorf("%q of %q", got, m)
 		}
 		for name, value := range m {
@@ -31,7 +31,7 @@ func FuzzPairs(f *testing.F) {
 
 func TestNoPairs(t *testing.T) {
 	t.Parallel()
-	if p := PairsOf(nil); p != (Pairs{}) || p.Len() != 0 || p.Has("") || PairsOf(map[string]string{}) != p {
+	if p := PairsOf(nil); p != (Pairs{}) || p.Has("") || PairsOf(map[string]string{}) != p {
 		t.Errorf("%q", p)
 	}
 }

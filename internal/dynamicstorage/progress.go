@@ -6,6 +6,7 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 )
@@ -99,17 +100,17 @@ func (p *progressRequester) answered() {
 // See docs/upstream.md, "Progress reports before their events".
 func (f *feed) checkVersion(ctx context.Context) error {
 	for _, endpoint := range f.store.client.Endpoints() {
-		version, err := f.versionOf(ctx, endpoint)
+		text, err := f.versionOf(ctx, endpoint)
 		if err != nil {
 			continue // the feed will not watch an endpoint that is down
 		}
-		supported, err := supportsProgress(version)
+		supported, err := supportsProgress(text)
 		if err != nil {
 			return err
 		}
 		if !supported {
 			klog.FromContext(ctx).Info("etcd is too old for progress requests, consistent reads go to etcd",
-				"endpoint", endpoint, "version", version)
+				"endpoint", endpoint, "version", text)
 			f.noProgress = true
 			f.silent.Store(true)
 			return nil
@@ -130,18 +131,11 @@ func (f *feed) versionOf(ctx context.Context, endpoint string) (string, error) {
 }
 
 // supportsProgress reports whether an etcd of a version reports the progress of watches correctly.
-func supportsProgress(version string) (bool, error) {
-	var major, minor, patch int
-	if _, err := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch); err != nil {
-		return false, fmt.Errorf("version of etcd %q: %w", version, err)
+func supportsProgress(text string) (bool, error) {
+	v, err := version.ParseGeneric(text)
+	if err != nil {
+		return false, fmt.Errorf("version of etcd %q: %w", text, err)
 	}
-	switch {
-	case major != 3:
-		return major > 3, nil
-	case minor == 4:
-		return patch >= 31, nil
-	case minor == 5:
-		return patch >= 13, nil
-	}
-	return minor > 5, nil
+	return v.AtLeast(version.MustParseGeneric("3.5.13")) ||
+		v.AtLeast(version.MustParseGeneric("3.4.31")) && v.LessThan(version.MustParseGeneric("3.5.0")), nil
 }

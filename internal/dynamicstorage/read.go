@@ -120,17 +120,10 @@ func (r *Resource) getExact(ctx context.Context, key string, at ReadAt) (*Entry,
 
 // getStored reads a key from etcd; revision 0 is the present one.
 func (r *Resource) getStored(ctx context.Context, key string, revision int64) (*Entry, int64, error) {
-	ctx, done, err := r.store.requesting(ctx)
+	resp, err := r.store.get(ctx, r.fullKey(key), clientv3.WithRev(revision))
 	if err != nil {
-		return nil, 0, fmt.Errorf("reading from etcd: %w", err)
+		return nil, 0, err
 	}
-	defer done()
-	known := r.store.feed.current()
-	resp, err := r.store.client.Get(ctx, r.fullKey(key), clientv3.WithRev(revision))
-	if err != nil {
-		return nil, 0, etcdError(ctx, "reading from etcd", err)
-	}
-	r.store.examine(resp.Header, known)
 	if revision == 0 {
 		revision = resp.Header.Revision
 	}
@@ -257,4 +250,29 @@ func (r *Resource) past(revision int64) *Snapshot {
 	}
 	s.entries, s.since = r.cache.undo(events), revision
 	return s
+}
+
+// HasBelow reports whether there are entries whose keys begin with prefix, in a state with all writes that were done
+// when the call began. It does not load a cold resource, but reads one key of etcd.
+func (r *Resource) HasBelow(ctx context.Context, prefix string) (bool, error) {
+	if r.inMemory() {
+		_, reached, err := r.waitConsistent(ctx)
+		if err != nil {
+			return false, err
+		}
+		if s := r.present(); reached && s != nil {
+			n, err := s.Count(ctx, prefix, "")
+			return n > 0, err
+		}
+	}
+	from := r.fullKey(prefix)
+	resp, err := r.store.get(ctx, from, clientv3.WithRange(prefixEnd(from)), clientv3.WithLimit(1),
+		clientv3.WithKeysOnly())
+	return err == nil && len(resp.Kvs) > 0, err
+}
+
+func (r *Resource) inMemory() bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.cache != nil
 }

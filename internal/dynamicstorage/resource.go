@@ -148,7 +148,11 @@ func (r *Resource) applyLocked(changes []change) {
 }
 
 // Release frees the resource's memory. Its watchers end with ErrClosed. The next reader loads it again.
-func (r *Resource) Release() { r.reset(ErrClosed) }
+func (r *Resource) Release() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.resetLocked(ErrClosed)
+}
 
 // Retire is Release for good: reads fail with ErrClosed from now on, and Store.Resource returns another Resource.
 func (r *Resource) Retire() {
@@ -160,13 +164,7 @@ func (r *Resource) Retire() {
 // Retired reports whether Retire has been called.
 func (r *Resource) Retired() bool { return r.retired.Load() }
 
-// reset makes the resource cold and ends its watchers with err.
-func (r *Resource) reset(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.resetLocked(err)
-}
-
+// resetLocked makes the resource cold and ends its watchers with err.
 func (r *Resource) resetLocked(err error) {
 	if r.load != nil {
 		r.load.finish(err)

@@ -177,7 +177,7 @@ func (s *Store) waitConsistent(ctx context.Context) (revision int64, reached boo
 	if s.feed.silent.Load() {
 		return revision, false, nil
 	}
-	err = s.waitFollowing(ctx, revision)
+	err = s.waitBriefly(ctx, func() bool { return s.feed.follows(revision) })
 	if errors.Is(err, errWaitTimeout) {
 		return revision, false, nil
 	}
@@ -185,9 +185,4 @@ func (s *Store) waitConsistent(ctx context.Context) (revision int64, reached boo
 		return 0, false, fmt.Errorf("waiting for revision %d: %w", revision, err)
 	}
 	return revision, true, nil
-}
-
-// waitFollowing waits until the cache has everything up to a revision that etcd had before the call.
-func (s *Store) waitFollowing(ctx context.Context, revision int64) error {
-	return s.waitBriefly(ctx, func() bool { return s.feed.follows(revision) })
 }

@@ -2,7 +2,6 @@ package dynamicstorage
 
 import (
 	"context"
-	"fmt"
 	"iter"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -56,15 +55,73 @@ func (s *Snapshot) Count(ctx context.Context, prefix, after string) (int64, erro
 		return int64(count(s.entries, prefix, from)), nil
 	}
 	r := s.resource
-	ctx, done, err := r.store.requesting(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("counting in etcd: %w", err)
-	}
-	defer done()
-	resp, err := r.store.client.Get(ctx, r.fullKey(from), clientv3.WithRange(prefixEnd(r.fullKey(prefix))),
+	resp, err := r.store.get(ctx, r.fullKey(from), clientv3.WithRange(prefixEnd(r.fullKey(prefix))),
 		clientv3.WithRev(s.Revision), clientv3.WithCountOnly())
 	if err != nil {
-		return 0, etcdError(ctx, "counting in etcd", err)
+		return 0, err
 	}
 	return resp.Count, nil
+}
+
+// Query selects entries of a snapshot by their stored labels.
+type Query struct {
+	// Prefix and Start are as for Ascend.
+	Prefix, Start string
+	// Requirements must all be met.
+	Requirements []Requirement
+}
+
+// Requirement is a label that an object must have.
+type Requirement struct {
+	Label string
+	// Values are the values that are allowed; nil allows any.
+	Values []string
+}
+
+// Select is Ascend for the entries that may meet the requirements. It uses indexes, which it builds on demand. It may
+// return entries that do not meet the requirements: those that cannot be read, and all entries if there is no index.
+func (s *Snapshot) Select(ctx context.Context, q Query) iter.Seq2[*Entry, error] {
+	x, values := s.mostSelective(&q)
+	k := keys{q.Prefix, q.Start}
+	if x == nil || x.count(values, k) > s.entries.Len()/4 { // sorting them would cost more than scanning all
+		return s.Ascend(ctx, q.Prefix, q.Start)
+	}
+	return func(yield func(*Entry, error) bool) {
+		for _, e := range x.collect(values, k) {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// mostSelective returns the index with the fewest entries that may meet a requirement, and the values of the
+// requirement. It builds an index if there is no selective one.
+func (s *Snapshot) mostSelective(q *Query) (best *index, values []string) {
+	if s.indexes == nil || s.entries.Len() < minIndexed {
+		return nil, nil
+	}
+	least, k := 0, keys{q.Prefix, q.Start}
+	now := s.resource.store.options.Clock.Now().UnixNano()
+	consider := func(x *index, r *Requirement) {
+		x.used.Store(now)
+		if n := x.count(r.Values, k); best == nil || n < least {
+			best, values, least = x, r.Values, n
+		}
+	}
+	var missing *Requirement
+	for n := range q.Requirements {
+		r := &q.Requirements[n]
+		if x := s.indexes.find(r.Label); x != nil {
+			consider(x, r)
+		} else if missing == nil {
+			missing = r
+		}
+	}
+	if missing != nil && (best == nil || least > s.entries.Len()/4) {
+		if x := s.makeIndex(missing.Label); x != nil {
+			consider(x, missing)
+		}
+	}
+	return best, values
 }

@@ -1,6 +1,7 @@
 package dynamicstorage
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -57,23 +58,16 @@ type Transformer interface {
 }
 
 func (o *Options) setDefaults() {
-	setDefault(&o.RingEvents, 16384)
-	setDefault(&o.RingBytes, 4<<20)
-	setDefault(&o.IdleFor, 15*time.Minute)
-	setDefault(&o.WaitFor, 3*time.Second)
-	setDefault(&o.AskFor, time.Second)
+	o.RingEvents = cmp.Or(o.RingEvents, 16384)
+	o.RingBytes = cmp.Or(o.RingBytes, 4<<20)
+	o.IdleFor = cmp.Or(o.IdleFor, 15*time.Minute)
+	o.WaitFor = cmp.Or(o.WaitFor, 3*time.Second)
+	o.AskFor = cmp.Or(o.AskFor, time.Second)
 	if o.Logger.GetSink() == nil {
 		o.Logger = klog.Background()
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
-	}
-}
-
-func setDefault[T comparable](option *T, value T) {
-	var zero T
-	if *option == zero {
-		*option = value
 	}
 }
 
@@ -158,6 +152,16 @@ func (s *Store) spawn(f func()) bool {
 	}
 	s.running.Go(f)
 	return true
+}
+
+// pause waits for a time, or until ctx is done: then it returns the cause.
+func (s *Store) pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-s.options.Clock.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // Resource returns the resource of a group and plural, whose folder is "<group>/<plural>"; see ResourceAt.

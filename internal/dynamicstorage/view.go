@@ -3,6 +3,7 @@ package dynamicstorage
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -26,7 +27,7 @@ type Viewer struct {
 	make   func(ctx context.Context, entries []*Entry) ([]*View, error)
 	closed atomic.Bool
 
-	// mu guards making.
+	// mu guards making, and noOps of the views.
 	mu sync.Mutex
 	// making has the entries whose views are being made, with channels that are closed afterwards. It makes
 	// concurrent readers of an object share one call of a conversion webhook.
@@ -43,7 +44,8 @@ type cachedView struct {
 	// attached says that a write has attached the view, which the viewer has not made.
 	attached bool
 	next     *cachedView
-	noOps    noOps
+	// noOps are digests of requests, the last one first. The viewer's mu guards them.
+	noOps []NoOpDigest
 }
 
 // NewViewer returns a viewer. It calls make with entries that have no view yet, as many as a caller of Views passes.
@@ -223,4 +225,34 @@ func (e *Entry) dropViews() {
 	if rest := pruned(old); rest != old {
 		e.views.CompareAndSwap(old, rest) // if it fails, Attach was faster and has pruned the list
 	}
+}
+
+// NoOpDigest is a digest of a request that is known to change nothing in an entry, as one viewer serves it.
+type NoOpDigest [32]byte
+
+// maxNoOps bounds the digests of a view, to about the number of clients that write one object.
+const maxNoOps = 4
+
+// IsNoOp reports whether a request is known to change nothing in an entry.
+func (v *Viewer) IsNoOp(e *Entry, digest NoOpDigest) bool {
+	c := find(e.views.Load(), v)
+	if c == nil {
+		return false
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return slices.Contains(c.noOps, digest)
+}
+
+// AddNoOp records that a request changes nothing in an entry. The oldest record makes room for it. Records may be
+// lost at any time; they are when the entry changes or the viewer is closed. Entries of several revisions may share a
+// view and its records.
+func (v *Viewer) AddNoOp(e *Entry, digest NoOpDigest) {
+	c := find(e.views.Load(), v)
+	if c == nil {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	c.noOps = append([]NoOpDigest{digest}, c.noOps[:min(len(c.noOps), maxNoOps-1)]...)
 }

@@ -2,7 +2,9 @@ package dynamicstorage
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -83,22 +85,12 @@ func (u *GuardedUpdate) transact(ctx context.Context, op clientv3.Op, conditions
 		expected = u.current.Revision
 	}
 	full := u.resource.fullKey(u.key)
-	compares := []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(full), "=", expected)}
-	for _, condition := range u.options.If {
-		compares = append(compares, condition.compare)
-	}
-	for _, condition := range conditions {
-		compares = append(compares, condition.compare)
-	}
-	ctx, answered, err := u.resource.store.requesting(ctx)
-	if err != nil {
-		return 0, fmt.Errorf("writing to etcd: %w", err)
-	}
-	defer answered()
-	resp, err := u.resource.store.client.Txn(ctx).If(compares...).Then(op).Else(clientv3.OpGet(full)).Commit()
+	unchanged := []Condition{clientv3.Compare(clientv3.ModRevision(full), "=", expected)}
+	compares := slices.Concat(unchanged, u.options.If, conditions)
+	resp, err := u.resource.store.transact(ctx, compares, []clientv3.Op{op}, clientv3.OpGet(full))
 	switch {
 	case err != nil:
-		return 0, unconfirmed(etcdError(ctx, "writing to etcd", err))
+		return 0, err
 	case resp.Succeeded:
 		return resp.Header.Revision, nil
 	}
@@ -110,4 +102,28 @@ func (u *GuardedUpdate) transact(ctx context.Context, op clientv3.Op, conditions
 		return 0, fmt.Errorf("%w: %s", ErrCondition, full)
 	}
 	return 0, u.conflict(present)
+}
+
+// ErrCondition: a condition of an update did not hold at the commit. Nothing was written.
+var ErrCondition = errors.New("condition does not hold")
+
+// Condition must hold in etcd when a write is committed, in addition to the guard by revision.
+type Condition = clientv3.Cmp
+
+// Still holds while the key has the entry that was created at a revision. The entry may have been changed since, but
+// not deleted.
+func (r *Resource) Still(key string, created int64) Condition {
+	return clientv3.Compare(clientv3.CreateRevision(r.fullKey(key)), "=", created)
+}
+
+// Unchanged holds while the entry of a key is the one of a revision: it was neither changed nor deleted since. With
+// revision 0 it holds while there is no entry.
+func (r *Resource) Unchanged(key string, revision int64) Condition {
+	return clientv3.Compare(clientv3.ModRevision(r.fullKey(key)), "=", revision)
+}
+
+// Empty holds while the resource has no entries. etcd applies a comparison to every key of a range. If there is none,
+// it compares a key that does not exist, whose revisions are 0.
+func (r *Resource) Empty() Condition {
+	return clientv3.Compare(clientv3.CreateRevision(r.prefix), "=", 0).WithPrefix()
 }

@@ -7,6 +7,8 @@ import (
 	smdschema "sigs.k8s.io/structured-merge-diff/v6/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 // comparison finds the fields in which two objects differ, as managed fields count them. It checks both objects against
@@ -162,7 +164,7 @@ func (c *comparison) compareAtomic(ref smdschema.TypeRef, live, obj any) bool {
 // compareLeaves compares values of the same type that have no fields. It leaves an integer that equals a float to the
 // library.
 func (c *comparison) compareLeaves(live, obj any) bool {
-	if equalJSON(live, obj) {
+	if objectjson.Equal(live, obj) {
 		return true
 	}
 	if value.Equals(value.NewValueInterface(live), value.NewValueInterface(obj)) {

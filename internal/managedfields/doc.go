@@ -8,9 +8,10 @@
 //
 // Begin reading in manager.go, then fast.go. The fast manager is built from these parts:
 //
-//   - walk.go visits a value together with its type and knows the path to it;
+//   - walk.go visits a value together with its type and knows the path to it; it matches the items of lists by their
+//     keys;
 //   - compare.go finds the fields that an update modifies, adds and removes;
 //   - merge.go merges an applied configuration into a live object;
-//   - items.go matches the items of lists by their keys, typecheck.go checks values against their type;
+//   - typecheck.go checks values against their type;
 //   - owners.go and fieldset.go read and write the entries of metadata.managedFields.
 package managedfields

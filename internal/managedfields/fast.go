@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 // fastManager handles usual writes as the library would, and calls the library for the rest.
@@ -161,7 +163,7 @@ func (m *fastManager) ownersBeforeUpdate(live, obj *unstructured.Unstructured) (
 			return nil, false
 		}
 	}
-	if sent == nil || m.Subresource != "" && !equalJSON(old, sent) {
+	if sent == nil || m.Subresource != "" && !objectjson.Equal(old, sent) {
 		sent = runtime.DeepCopyJSONValue(old)
 	}
 	return readOwners(sent)

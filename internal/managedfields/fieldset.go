@@ -6,6 +6,8 @@ import (
 
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 // readOwnedSet returns the set of fields in the fieldsV1 of an entry. It returns false where the library may change
@@ -75,7 +77,7 @@ func readSet(fields map[string]any) (*fieldpath.Set, bool) {
 // readChild adds to a set the fields that are written under one of its elements.
 func readChild(set *fieldpath.Set, element fieldpath.PathElement, fields map[string]any) bool {
 	mark, isMember := fields[itself]
-	if isMember && (len(fields) == 1 || !equalJSON(mark, map[string]any{})) {
+	if isMember && (len(fields) == 1 || !objectjson.Equal(mark, map[string]any{})) {
 		return false
 	}
 	if isMember || len(fields) == 0 {

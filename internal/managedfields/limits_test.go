@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 // withExtras returns a machine with a field in spec.extras, and with managed fields.
@@ -121,7 +123,7 @@ func TestTooMuchForLibrary(t *testing.T) {
 	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0], "metadata.managedFields was not updated") {
 		t.Errorf("%v, warnings %q", err, warnings)
 	}
-	if got, want := managedFieldsOf(object(updated)), managedFieldsOf(live.Object); !equalJSON(got, want) {
+	if got, want := managedFieldsOf(object(updated)), managedFieldsOf(live.Object); !objectjson.Equal(got, want) {
 		t.Errorf("managed fields %v, want %v", got, want)
 	}
 	applied := changed.DeepCopy()

@@ -3,6 +3,7 @@
 package objectjson
 
 import (
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -80,7 +81,7 @@ func plainString(text []byte) int {
 		case c == '"':
 			return i
 		case c == '\\':
-			if i++; i == len(text) || !plainEscape(text[i]) {
+			if i++; i == len(text) || strings.IndexByte(`"\ntrbf`, text[i]) < 0 {
 				return -1
 			}
 		case c < ' ' || c == 0x7f:
@@ -94,14 +95,6 @@ func plainString(text []byte) int {
 		}
 	}
 	return -1
-}
-
-func plainEscape(c byte) bool {
-	switch c {
-	case '"', '\\', 'n', 't', 'r', 'b', 'f':
-		return true
-	}
-	return false
 }
 
 // plainKey says whether YAML reads the string of a length at the beginning of text as JSON does if it is a key.

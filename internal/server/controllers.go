@@ -45,7 +45,7 @@ func newRun(c *components, all []builtins.Run) func(ctx context.Context) error {
 	if interval := o.Etcd.CompactionInterval; interval > 0 {
 		all = append(all, func(ctx context.Context) { s.store.Compact(ctx, interval) })
 	}
-	all = append(all, s.informer.RunWithContext)
+	all = append(all, s.table.Run)
 	return func(ctx context.Context) error {
 		group, ctx := errgroup.WithContext(ctx)
 		group.Go(func() error { return s.store.Run(ctx) })

@@ -56,7 +56,7 @@ type health struct {
 	loopback bool
 }
 
-// newHealth adds hooks to h: the informer of CustomResourceDefinitions has synced and, if installs is true, the
+// newHealth adds hooks to h: the table of CustomResourceDefinitions is complete and, if installs is true, the
 // CRDs of --crds are served.
 func newHealth(h health, installs bool) *health {
 	h.hooks = slices.Insert(h.hooks, 0, &hook{name: "informer-sync", stage: synced, onlyReady: true})

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/crds"
@@ -28,12 +27,11 @@ func startEtcd(ctx context.Context, o *ValidOptions, dir *datadir.Dir) (*etcd.Co
 	return etcd.StartEmbedded(ctx, dir.Path("etcd"))
 }
 
-// storage has the stored objects and their resources: the store feeds the informer, the informer feeds the table of
-// served CRDs, and the table feeds everything else.
+// storage has the stored objects and their resources: the store feeds the table of served CRDs, and the table feeds
+// everything else.
 type storage struct {
 	etcd     *etcd.Connection
 	store    *dynamicstorage.Store
-	informer cache.SharedIndexInformer
 	table    *crds.Table
 	builtins *builtin.Set
 	folders  *etcd.Folders
@@ -59,17 +57,14 @@ func newStorage(o *ValidOptions, connection *etcd.Connection, transformer *encry
 	if err != nil {
 		return nil, err
 	}
-	informer := crds.NewInformer(store)
-	table := crds.NewTable(informer)
+	table := crds.NewTable(store.Resource(crds.GroupName, crds.Plural))
 	logDefinitions(table, o.Logger)
 	folders := o.folders()
 	connection.Measure(folders, func(group, plural string) bool {
 		_, served := table.Get(plural + "." + group)
 		return served || group == crds.GroupName && plural == crds.Plural
 	})
-	return &storage{
-		etcd: connection, store: store, informer: informer, table: table, builtins: builtins, folders: folders,
-	}, nil
+	return &storage{etcd: connection, store: store, table: table, builtins: builtins, folders: folders}, nil
 }
 
 // size estimates the size of a resource. See filters.Sizes.

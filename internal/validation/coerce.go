@@ -3,6 +3,7 @@ package validation
 import (
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -23,15 +24,6 @@ type CoerceOptions struct {
 // default, in embedded resources as well (T1-T3). It uses the schema of the object's version. Objects of other kinds
 // lose unknown metadata only. Coerce modifies obj.
 func (s *Set) Coerce(obj map[string]any, o CoerceOptions) (unknownFields []string, err error) {
-	return s.coerce(obj, o, nil)
-}
-
-// Coerce is Set.Coerce with the schema of this version, whatever the version of the object.
-func (v *Version) Coerce(obj map[string]any, o CoerceOptions) (unknownFields []string, err error) {
-	return v.set.coerce(obj, o, v)
-}
-
-func (s *Set) coerce(obj map[string]any, o CoerceOptions, v *Version) (unknownFields []string, err error) {
 	// The schema need not declare apiVersion and kind, so they are written back at the end.
 	kind, hasKind, err := unstructured.NestedString(obj, "kind")
 	if err != nil {
@@ -52,10 +44,7 @@ func (s *Set) coerce(obj map[string]any, o CoerceOptions, v *Version) (unknownFi
 
 	// The decoder also passes options of requests and other built-in kinds.
 	if (schema.GroupKind{Group: gv.Group, Kind: kind}) == s.kind {
-		if v == nil {
-			v = s.Version(gv.Version)
-		}
-		unknown, err := s.coerceToSchema(obj, o, v)
+		unknown, err := s.coerceToSchema(obj, o, s.Version(gv.Version))
 		if err != nil {
 			return nil, err
 		}
@@ -105,4 +94,43 @@ func (s *Set) coerceToSchema(obj map[string]any, o CoerceOptions, v *Version) (u
 		return nil, coerceErr
 	}
 	return append(unknownFields, unknown...), nil
+}
+
+// metadata holds the metadata of an object while the schema is applied to the rest, because the schema need not declare
+// it. It is zero for an object without metadata.
+type metadata struct {
+	canonical map[string]any     // metadata that is written back unchanged
+	decoded   *metav1.ObjectMeta // any other metadata
+}
+
+// readMetadataWithLibrary decodes the metadata of an object as ObjectMeta. It drops unknown fields, and returns their
+// paths if o asks for them. Depending on o, fields of the wrong type are dropped or an error.
+func readMetadataWithLibrary(obj map[string]any, o CoerceOptions) (meta metadata, unknownFields []string, err error) {
+	if _, ok := obj["metadata"]; !ok {
+		return metadata{}, nil, nil
+	}
+	meta.decoded, _, unknownFields, err = objectmeta.GetObjectMetaWithOptions(obj, objectmeta.ObjectMetaOptions{
+		DropMalformedFields:     o.DropInvalidMetadata,
+		ReturnUnknownFieldPaths: o.ReturnUnknownFieldPaths,
+	})
+	return meta, unknownFields, err
+}
+
+// repairGeneration sets a missing generation to 1.
+func (m metadata) repairGeneration() {
+	if m.decoded != nil && m.decoded.Generation == 0 {
+		m.decoded.Generation = 1
+	}
+}
+
+// write writes the metadata back to the object.
+func (m metadata) write(obj map[string]any) error {
+	switch {
+	case m.canonical != nil:
+		obj["metadata"] = m.canonical
+		return nil
+	case m.decoded != nil:
+		return objectmeta.SetObjectMeta(obj, m.decoded)
+	}
+	return nil
 }

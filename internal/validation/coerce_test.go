@@ -147,18 +147,6 @@ func TestCoerce(t *testing.T) {
 	}
 }
 
-func TestVersionCoerce(t *testing.T) {
-	t.Parallel()
-	obj := object(t, "apiVersion: example.com/v1\nkind: Widget\nspec: {color: red, colour: red}")
-	if _, err := New(readCRD(t, "widgets")).Version("v2").Coerce(obj, CoerceOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	want := object(t, "apiVersion: example.com/v1\nkind: Widget\nspec: {colour: red}")
-	if diff := cmp.Diff(want, obj); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 func TestDefault(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, crd, in, want string }{
@@ -238,7 +226,6 @@ func compileAll(t testing.TB, v *Version) {
 		"object":         func() error { _, err := v.openAPISchema(); return err },
 		"status":         func() error { _, err := v.statusOpenAPISchema(); return err },
 		"rules":          func() error { _, err := v.rules(); return err },
-		"fields":         func() error { _, err := v.SelectableFields(nil); return err },
 		"parseable type": func() error { _, err := v.parseableType.get(v.compileParseableType); return err },
 	} {
 		if err := compile(); err != nil {
@@ -259,11 +246,8 @@ func TestReadBuildsNoValidator(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := set.Version("v1")
-	if _, err := v.SelectableFields(obj); err != nil {
-		t.Fatal(err)
-	}
-	if v.structural.built.Load() == nil || v.selectableFields.built.Load() == nil {
-		t.Error("decoding should have compiled the structural schema and the selectable fields")
+	if v.structural.built.Load() == nil {
+		t.Error("decoding should have compiled the structural schema")
 	}
 	if v.openAPI.built.Load() != nil || v.statusOpenAPI.built.Load() != nil || v.celValidator.built.Load() != nil ||
 		v.parseableType.built.Load() != nil {

@@ -41,11 +41,12 @@ func (s *Set) Default(obj map[string]any, limit int) error {
 // HasDefaulted reports whether an object has all top-level fields with a default. The object may lack others unless its
 // defaults have been set, and only top-level fields were removed since then.
 func (v *Version) HasDefaulted(obj map[string]any) (bool, error) {
-	if _, err := v.Structural(); err != nil {
-		return false, err
+	s, err := v.Structural()
+	if err != nil || s == nil {
+		return err == nil, err
 	}
-	for _, name := range v.statistics().defaulted {
-		if _, ok := obj[name]; !ok {
+	for name, property := range s.Properties {
+		if _, ok := obj[name]; !ok && property.Default.Object != nil {
 			return false, nil
 		}
 	}

@@ -19,21 +19,3 @@ func TestHasDefaulted(t *testing.T) {
 		}
 	}
 }
-
-func TestSameExceptManagedFields(t *testing.T) {
-	t.Parallel()
-	a := "{metadata: {name: a, managedFields: [{manager: m}]}, spec: {b: [1]}}"
-	for text, want := range map[string]bool{
-		a:                                       true,
-		"{metadata: {name: a}, spec: {b: [1]}}": true,
-		"{metadata: {name: a, managedFields: []}, spec: {b: [1]}}":                             true,
-		"{metadata: {name: a, labels: {x: y}, managedFields: [{manager: m}]}, spec: {b: [1]}}": false,
-		"{metadata: {name: a}, spec: {b: [2]}}":                                                false,
-		"{metadata: {name: a}, spec: {b: [1]}, status: {}}":                                    false,
-		"{spec: {b: [1]}}": false,
-	} {
-		if got := SameExceptManagedFields(object(t, a), object(t, text)); got != want {
-			t.Errorf("%s: %t", text, got)
-		}
-	}
-}

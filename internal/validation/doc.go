@@ -6,13 +6,13 @@
 // Begin at [New] in set.go, which returns the [Set] of a CRD, then read version.go. Creating a Set compiles nothing:
 // compile.go compiles each part of a [Version] on first use, so reading objects never compiles CEL rules.
 //
-//   - Decoding an object: coerce.go, metadata.go, default.go.
-//   - Writing an object: prepare.go; then validate.go, which calls objectmeta.go, scale.go, ratchet.go; finalizers.go.
+//   - Decoding an object: coerce.go, default.go.
+//   - Writing an object: prepare.go; then validate.go, which calls objectmeta.go and scale.go.
 //   - Selectors: selectable.go. Managed fields: typeconverter.go, models.go.
-//   - Memory: lazy.go, statistics.go, size.go.
+//   - Memory: statistics.go.
 //
-// The schema itself is applied by an objectSchema (schema.go), of which there are two implementations.
-// library_schema.go only calls libraries. fast_schema.go recognises valid objects by a compiled form of the schema and
+// The schema itself is applied by an objectSchema (library_schema.go), of which there are two implementations.
+// librarySchema only calls libraries. fast_schema.go recognises valid objects by a compiled form of the schema and
 // calls the former for all others; the compiled form is in the files fast_*.go, beginning at fast_node.go. To use the
 // libraries only, build with the tag library.
 package validation

@@ -1,9 +1,12 @@
 package validation
 
 import (
+	"context"
 	"math"
+	"slices"
 	"unicode/utf8"
 
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/kube-openapi/pkg/validation/strfmt"
 	"k8s.io/kube-openapi/pkg/validation/validate"
 )
@@ -200,4 +203,113 @@ func verdictOf(ok bool) verdict {
 		return valid
 	}
 	return invalid
+}
+
+// kinds is a set of JSON types. As in a schema, the empty set means any type.
+type kinds uint8
+
+const anyKind kinds = 0
+
+const (
+	nullKind kinds = 1 << iota
+	booleanKind
+	integerKind
+	numberKind
+	stringKind
+	arrayKind
+	objectKind
+)
+
+// kindsByName are the types that a schema can name.
+var kindsByName = map[string]kinds{
+	"": anyKind, "null": nullKind, "boolean": booleanKind, "integer": integerKind, "number": numberKind,
+	"string": stringKind,
+	"array":  arrayKind, "object": objectKind,
+}
+
+func (k kinds) has(kind kinds) bool {
+	return k&kind != 0
+}
+
+// kindOf returns the kind of a value that is not nil, 0 if JSON is not decoded to such a value.
+func kindOf(value any) kinds {
+	switch value.(type) {
+	case string:
+		return stringKind
+	case int64:
+		return integerKind
+	case map[string]any:
+		return objectKind
+	case []any:
+		return arrayKind
+	case bool:
+		return booleanKind
+	case float64:
+		return numberKind
+	}
+	return 0
+}
+
+// enumCheck holds the allowed values.
+type enumCheck struct {
+	texts  []string // sorted
+	others []any
+}
+
+// check reports whether the value is allowed. It leaves objects, lists, and the conversion of numbers to the library.
+func (c *enumCheck) check(value any) verdict {
+	switch value := value.(type) {
+	case string:
+		_, ok := slices.BinarySearch(c.texts, value)
+		return verdictOf(ok)
+	case bool, int64, float64:
+		for _, other := range c.others {
+			if other == value {
+				return valid
+			}
+		}
+	}
+	return unknown
+}
+
+func (n *node) compileEnum(values *structuralschema.ValueValidation) {
+	if len(values.Enum) == 0 {
+		return
+	}
+	n.enum = &enumCheck{}
+	for _, value := range values.Enum {
+		if text, ok := value.Object.(string); ok {
+			n.enum.texts = append(n.enum.texts, text)
+		} else {
+			n.enum.others = append(n.enum.others, value.Object)
+		}
+	}
+	slices.Sort(n.enum.texts)
+}
+
+// visit is one walk over a value. It ends early when its context is done.
+type visit struct {
+	ctx context.Context
+	// left is how much work is left until the next look at the context.
+	left int
+	// matching is shared by all visits of a validation. It is nil until a match is long.
+	matching *matching
+}
+
+func newVisit(ctx context.Context) *visit { return &visit{ctx: ctx, left: workPerCheck} }
+
+const (
+	// workPerCheck is the number of values, about 50 microseconds of work, between two looks at the context.
+	workPerCheck = 256
+	// textPerVisit is how many bytes of a string count as much as a value.
+	textPerVisit = 16
+)
+
+// spend counts work. It returns false if the context is done.
+func (v *visit) spend(work int) bool {
+	if v.left -= work; v.left > 0 {
+		return true
+	}
+	v.left = workPerCheck
+	return v.ctx.Err() == nil
 }

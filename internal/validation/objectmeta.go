@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/operation"
@@ -12,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/features"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -94,4 +98,47 @@ func withoutFieldSets(metadata map[string]any) map[string]any {
 	metadata = maps.Clone(metadata)
 	metadata["managedFields"] = stripped
 	return metadata
+}
+
+// standardFinalizers are the finalizers without a domain.
+var standardFinalizers = sets.New(
+	metav1.FinalizerOrphanDependents,
+	metav1.FinalizerDeleteDependents,
+	string(corev1.FinalizerKubernetes),
+)
+
+// WarningsForFinalizers returns warnings about the names of finalizers that obj has and old does not have (W14). old
+// may be nil.
+func WarningsForFinalizers(obj, old *unstructured.Unstructured) []string {
+	finalizers := obj.GetFinalizers()
+	if len(finalizers) == 0 {
+		return nil
+	}
+	added := sets.New(finalizers...)
+	if old != nil {
+		added.Delete(old.GetFinalizers()...)
+	}
+	var warnings []string
+	path := field.NewPath("metadata", "finalizers").String()
+	for _, finalizer := range sets.List(added) {
+		warnings = append(warnings, warningsForFinalizer(finalizer, path)...)
+	}
+	return warnings
+}
+
+func warningsForFinalizer(finalizer, path string) []string {
+	var warnings []string
+	for _, msg := range utilvalidation.IsQualifiedName(finalizer) {
+		warnings = append(warnings, fmt.Sprintf("%s: %q: %s", path, finalizer, msg))
+	}
+	switch {
+	case strings.Contains(finalizer, "/"), standardFinalizers.Has(finalizer):
+	case strings.Contains(finalizer, "."):
+		warnings = append(warnings, fmt.Sprintf("%s: %q: prefer a domain-qualified finalizer name including a path (/) to "+
+			"avoid accidental conflicts with other finalizer writers", path, finalizer))
+	default:
+		warnings = append(warnings, fmt.Sprintf("%s: %q: prefer a domain-qualified finalizer name to avoid accidental "+
+			"conflicts with other finalizer writers", path, finalizer))
+	}
+	return warnings
 }

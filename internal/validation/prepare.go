@@ -2,10 +2,10 @@ package validation
 
 import (
 	"maps"
-	"slices"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
 // PrepareForCreate sets the generation of a new object to 1 (W13) and removes the status if it is a subresource (S1).
@@ -26,7 +26,7 @@ func (v *Version) PrepareForUpdate(obj, old *unstructured.Unstructured) {
 			delete(obj.Object, "status")
 		}
 	}
-	if !equalExcept("metadata", obj.Object, old.Object) {
+	if !sameExceptMetadata(obj.Object, old.Object) {
 		obj.SetGeneration(old.GetGeneration() + 1)
 	}
 }
@@ -58,57 +58,17 @@ func moveManagedFields(to, from *unstructured.Unstructured) {
 	to.SetManagedFields(from.GetManagedFields())
 }
 
-// SameExceptManagedFields reports whether two objects are the same except for their managed fields.
-func SameExceptManagedFields(a, b map[string]any) bool {
-	inA, ok := a["metadata"].(map[string]any)
-	inB, ok2 := b["metadata"].(map[string]any)
-	return ok && ok2 && equalExcept("managedFields", inA, inB) && equalExcept("metadata", a, b)
-}
-
-// equalExcept compares the fields of two objects except for one.
-func equalExcept(field string, a, b map[string]any) bool {
-	if countExcept(field, a) != countExcept(field, b) {
-		return false
-	}
-	for key, value := range a {
-		if key == field {
-			continue
+// sameExceptMetadata compares all fields of two objects but their metadata.
+func sameExceptMetadata(a, b map[string]any) bool {
+	for name, value := range a {
+		if other, ok := b[name]; name != "metadata" && (!ok || !objectjson.Equal(value, other)) {
+			return false
 		}
-		other, ok := b[key]
-		if !ok || !sameJSON(value, other) {
+	}
+	for name := range b {
+		if _, ok := a[name]; name != "metadata" && !ok {
 			return false
 		}
 	}
 	return true
-}
-
-// sameJSON is apiequality.Semantic.DeepEqual for JSON values, without reflection.
-func sameJSON(a, b any) bool {
-	switch a := a.(type) {
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		if !ok || len(a) != len(b) {
-			return false
-		}
-		for key, value := range a {
-			if other, ok := b[key]; !ok || !sameJSON(value, other) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, sameJSON)
-	case nil, string, bool, int64, float64:
-		return a == b
-	}
-	return apiequality.Semantic.DeepEqual(a, b)
-}
-
-// countExcept returns the number of fields other than one.
-func countExcept(field string, obj map[string]any) int {
-	if _, ok := obj[field]; ok {
-		return len(obj) - 1
-	}
-	return len(obj)
 }

@@ -6,16 +6,18 @@ import (
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/crd-server/crd-server/internal/objectjson"
 )
 
-func TestSameJSON(t *testing.T) {
+func TestEqualJSON(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(15, 16))
 	same := 0
 	for range 5_000 {
 		a := randomObject(t, random, "Widget", "v1")
 		b := mutate(random, a, random.IntN(2))
-		want, got := apiequality.Semantic.DeepEqual(a.Object, b.Object), sameJSON(a.Object, b.Object)
+		want, got := apiequality.Semantic.DeepEqual(a.Object, b.Object), objectjson.Equal(a.Object, b.Object)
 		if want != got {
 			t.Fatalf("%v\n%v\napimachinery says %t", a.Object, b.Object, want)
 		}
@@ -30,7 +32,7 @@ func TestSameJSON(t *testing.T) {
 		{map[string]any(nil), map[string]any{}}, {[]any(nil), []any{}}, {int64(1), 1.0}, {int64(1), int(1)}, {int(1), int(1)},
 		{nil, []any{}}, {"", nil},
 	} {
-		if want, got := apiequality.Semantic.DeepEqual(tc.a, tc.b), sameJSON(tc.a, tc.b); want != got {
+		if want, got := apiequality.Semantic.DeepEqual(tc.a, tc.b), objectjson.Equal(tc.a, tc.b); want != got {
 			t.Errorf("%#v and %#v: %t", tc.a, tc.b, got)
 		}
 	}
@@ -44,7 +46,7 @@ func TestPrepareForStatusUpdateShares(t *testing.T) {
 	obj.SetLabels(map[string]string{"new": "label"})
 	obj.SetManagedFields(nil)
 	obj.SetResourceVersion("")
-	if !sameJSON(old.Object, machine(t).Object) {
+	if !objectjson.Equal(old.Object, machine(t).Object) {
 		t.Error("the old object has changed")
 	}
 	unstructured.RemoveNestedField(old.Object, "metadata", "labels")

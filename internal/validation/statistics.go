@@ -1,8 +1,6 @@
 package validation
 
-import (
-	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
-)
+import structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 
 // schemaStatistics describes the nodes of a structural schema.
 type schemaStatistics struct {
@@ -16,8 +14,6 @@ type schemaStatistics struct {
 	embedded bool
 	// unknownTypes means that a type is not one of OpenAPI.
 	unknownTypes bool
-	// defaulted are the top-level fields with a default.
-	defaulted []string
 }
 
 // statistics returns the statistics of the structural schema, which must have been compiled.
@@ -29,11 +25,6 @@ func (v *Version) statistics() schemaStatistics {
 			return stats, nil
 		}
 		stats.add(*s)
-		for name := range s.Properties {
-			if property := s.Properties[name]; property.Default.Object != nil {
-				stats.defaulted = append(stats.defaulted, name)
-			}
-		}
 		if status, ok := s.Properties["status"]; ok && v.HasStatus() {
 			var below schemaStatistics
 			below.add(status)
@@ -104,4 +95,50 @@ func (c *schemaStatistics) addBranch(branch structuralschema.NestedValueValidati
 	if branch.AdditionalProperties != nil {
 		c.addBranch(*branch.AdditionalProperties)
 	}
+}
+
+// The approximate size of compiled parts in bytes: those of nodes, of rules and of other things. TestBytes compares
+// these figures with real schemas.
+const (
+	bytesStructural  = 650 // with the compiled form of fastSchema
+	bytesOpenAPI     = 700
+	bytesTypes       = 160
+	bytesRule        = 20 << 10
+	bytesRuleText    = 64
+	bytesRuleNode    = 250 // of all nodes
+	bytesRuleType    = 40  // of the nodes below each node with rules
+	bytesEnum        = 16
+	bytesInstruction = 40
+	bytesSet         = 4 << 10
+)
+
+// Bytes returns approximately how much memory the parts compiled so far take.
+func (s *Set) Bytes() int64 {
+	bytes := int64(bytesSet)
+	for _, v := range s.versions {
+		bytes += v.bytes()
+	}
+	return bytes
+}
+
+func (v *Version) bytes() int64 {
+	if v.structural.peek() == nil {
+		return 0 // the other parts are compiled after it
+	}
+	stats := v.statistics()
+	bytes := (stats.nodes+stats.branches)*bytesStructural + stats.enum*bytesEnum + stats.instructions*bytesInstruction
+	if v.openAPI.peek() != nil {
+		bytes += (stats.nodes+stats.branches)*bytesOpenAPI + stats.enum*bytesEnum
+	}
+	if v.statusOpenAPI.peek() != nil {
+		bytes += stats.status * bytesOpenAPI
+	}
+	if v.celValidator.peek() != nil && stats.rules > 0 {
+		bytes += stats.rules*bytesRule + stats.ruleText*bytesRuleText + stats.nodes*bytesRuleNode +
+			stats.ruleNodes*bytesRuleType
+	}
+	if v.parseableType.peek() != nil {
+		bytes += stats.nodes * bytesTypes
+	}
+	return bytes
 }

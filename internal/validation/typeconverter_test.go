@@ -284,7 +284,7 @@ func TestConcurrentUse(t *testing.T) {
 						_ = v.ValidateCreate(context.Background(), obj)
 						_ = v.ValidateUpdate(context.Background(), obj, old)
 						_ = v.ValidateStatusUpdate(context.Background(), obj, old)
-						_, _ = v.SelectableFields(obj.Object)
+						_ = v.SelectableFields(obj.Object)
 						_, _ = converter.ObjectToTyped(obj)
 					}
 				}

@@ -5,10 +5,15 @@ import (
 
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
 	schemaobjectmeta "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/objectmeta"
+	apiservervalidation "k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	apiextensionsfeatures "k8s.io/apiextensions-apiserver/pkg/features"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/common"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
 )
 
 // ValidateCreate validates a new object. The errors are in upstream's order: type, metadata, schema, scale, embedded
@@ -32,28 +37,18 @@ func (v *Version) ValidateCreate(ctx context.Context, obj *unstructured.Unstruct
 
 // ValidateUpdate validates a changed object. It drops errors of unchanged values as far as upstream does (T8, T9).
 func (v *Version) ValidateUpdate(ctx context.Context, obj, old *unstructured.Unstructured) field.ErrorList {
-	c, err := v.compiled()
-	if err != nil {
-		return internalError(err)
-	}
-	ratchet := newRatchet(c.structural, obj, old)
-	defer ratchet.observe()
-
-	errs := v.validateTypeMeta(obj)
-	if len(errs) == 0 {
-		errs = append(errs, v.validateObjectMeta(ctx, obj, old)...)
-		errs = append(errs, c.schema.validateUpdate(ctx, obj.Object, old.Object, ratchet)...)
-		errs = append(errs, v.validateScaleSpec(obj)...)
-		errs = append(errs, v.validateScaleStatus(obj)...)
-	}
-	errs = append(errs, schemaobjectmeta.Validate(ctx, nil, obj.Object, c.embedded, false)...)
-	errs = append(errs, c.validateListsUpdate(obj, old)...)
-	return append(errs, c.validateRules(ctx, errs, obj.Object, old.Object, ratchet)...)
+	return v.validateUpdate(ctx, obj, old, false)
 }
 
 // ValidateStatusUpdate validates an object whose status has changed. The schema applies to the status only, the rules
 // to the whole object (S2).
 func (v *Version) ValidateStatusUpdate(ctx context.Context, obj, old *unstructured.Unstructured) field.ErrorList {
+	return v.validateUpdate(ctx, obj, old, true)
+}
+
+func (v *Version) validateUpdate(
+	ctx context.Context, obj, old *unstructured.Unstructured, statusOnly bool,
+) field.ErrorList {
 	c, err := v.compiled()
 	if err != nil {
 		return internalError(err)
@@ -61,11 +56,21 @@ func (v *Version) ValidateStatusUpdate(ctx context.Context, obj, old *unstructur
 	ratchet := newRatchet(c.structural, obj, old)
 	defer ratchet.observe()
 
+	validateSchema := c.schema.validateUpdate
+	if statusOnly {
+		validateSchema = c.schema.validateStatusUpdate
+	}
 	errs := v.validateTypeMeta(obj)
 	if len(errs) == 0 {
 		errs = append(errs, v.validateObjectMeta(ctx, obj, old)...)
-		errs = append(errs, c.schema.validateStatusUpdate(ctx, obj.Object, old.Object, ratchet)...)
+		errs = append(errs, validateSchema(ctx, obj.Object, old.Object, ratchet)...)
+		if !statusOnly {
+			errs = append(errs, v.validateScaleSpec(obj)...)
+		}
 		errs = append(errs, v.validateScaleStatus(obj)...)
+	}
+	if !statusOnly {
+		errs = append(errs, schemaobjectmeta.Validate(ctx, nil, obj.Object, c.embedded, false)...)
 	}
 	errs = append(errs, c.validateListsUpdate(obj, old)...)
 	return append(errs, c.validateRules(ctx, errs, obj.Object, old.Object, ratchet)...)
@@ -134,4 +139,69 @@ func (c *compiledVersion) validateRules(
 
 func internalError(err error) field.ErrorList {
 	return field.ErrorList{field.InternalError(nil, err)}
+}
+
+// ratchet correlates a changed object with the old one, so that errors of unchanged values can be dropped (T9). It is
+// nil if the feature is disabled, or without the structural schema that correlating needs.
+type ratchet struct {
+	correlated *common.CorrelatedObject
+}
+
+func newRatchet(structural *structuralschema.Structural, obj, old *unstructured.Unstructured) *ratchet {
+	if structural == nil || !utilfeature.DefaultFeatureGate.Enabled(apiextensionsfeatures.CRDValidationRatcheting) {
+		return nil
+	}
+	return &ratchet{correlated: common.NewCorrelatedObject(obj.Object, old.Object, newCorrelatingSchema(structural))}
+}
+
+func (r *ratchet) schemaOptions() []apiservervalidation.ValidationOption {
+	if r == nil {
+		return nil
+	}
+	return []apiservervalidation.ValidationOption{apiservervalidation.WithRatcheting(r.correlated)}
+}
+
+func (r *ratchet) statusOptions() []apiservervalidation.ValidationOption {
+	if r == nil {
+		return nil
+	}
+	return []apiservervalidation.ValidationOption{apiservervalidation.WithRatcheting(r.correlated.Key("status"))}
+}
+
+// observe records the time that correlating took.
+func (r *ratchet) observe() {
+	if r != nil {
+		apiservervalidation.Metrics.ObserveRatchetingTime(*r.correlated.Duration)
+	}
+}
+
+// correlatingSchema is the schema of one correlation. The library's own converts all properties of an object whenever
+// one of them is read; this one does so once. See docs/upstream.md, "Schemas of CEL convert all properties on every
+// read".
+type correlatingSchema struct {
+	model.Structural
+	properties map[string]common.Schema
+}
+
+func newCorrelatingSchema(s *structuralschema.Structural) *correlatingSchema {
+	return &correlatingSchema{Structural: model.Structural{Structural: s}}
+}
+
+func (s *correlatingSchema) Properties() map[string]common.Schema {
+	declared := s.Structural.Structural.Properties
+	if s.properties == nil && declared != nil {
+		s.properties = make(map[string]common.Schema, len(declared))
+		for name := range declared {
+			property := declared[name]
+			s.properties[name] = newCorrelatingSchema(&property)
+		}
+	}
+	return s.properties
+}
+
+func (s *correlatingSchema) Items() common.Schema {
+	if s.Structural.Structural.Items == nil {
+		return nil
+	}
+	return newCorrelatingSchema(s.Structural.Structural.Items)
 }

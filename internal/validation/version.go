@@ -1,6 +1,9 @@
 package validation
 
 import (
+	"sync"
+	"sync/atomic"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
@@ -16,14 +19,13 @@ type Version struct {
 	set  *Set
 	spec *apiextensionsv1.CustomResourceDefinitionVersion
 
-	structural       lazy[*structuralschema.Structural]
-	stats            lazy[schemaStatistics]
-	objects          lazy[objectSchema]
-	openAPI          lazy[*spec.Schema]
-	statusOpenAPI    lazy[*spec.Schema]
-	celValidator     lazy[*cel.Validator]
-	selectableFields lazy[[]selectableField]
-	parseableType    lazy[*typed.ParseableType]
+	structural    lazy[*structuralschema.Structural]
+	stats         lazy[schemaStatistics]
+	objects       lazy[objectSchema]
+	openAPI       lazy[*spec.Schema]
+	statusOpenAPI lazy[*spec.Schema]
+	celValidator  lazy[*cel.Validator]
+	parseableType lazy[*typed.ParseableType]
 }
 
 // Name returns the version's name.
@@ -94,3 +96,35 @@ func (s *Set) StatusResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 func (v *Version) apiVersion() fieldpath.APIVersion {
 	return fieldpath.APIVersion(v.groupVersion().String())
 }
+
+// lazy holds a value that is built on first use. Unlike sync.OnceValues it needs no closure in advance, so an unused
+// CRD costs only zero values. The zero lazy is ready to use. It must not be copied.
+type lazy[T any] struct {
+	built atomic.Pointer[result[T]]
+	mu    sync.Mutex // held while building, so that the value is built only once
+}
+
+// result is a value or the error of building it. Errors are kept because building again would fail again.
+type result[T any] struct {
+	value T
+	err   error
+}
+
+// get returns the value; the first call builds it.
+func (l *lazy[T]) get(build func() (T, error)) (T, error) {
+	if o := l.built.Load(); o != nil {
+		return o.value, o.err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if o := l.built.Load(); o != nil {
+		return o.value, o.err
+	}
+	o := &result[T]{}
+	o.value, o.err = build()
+	l.built.Store(o)
+	return o.value, o.err
+}
+
+// peek returns the result, nil if get has not been called.
+func (l *lazy[T]) peek() *result[T] { return l.built.Load() }

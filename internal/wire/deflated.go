@@ -18,16 +18,9 @@ type Deflated struct {
 	sum    checksum
 }
 
-// Deflate compresses text fast, for texts that are sent once or a few times. It does not keep text.
+// Deflate compresses text. It does not keep text.
 func Deflate(text []byte) Deflated {
-	d := takeDeflater(deflaters)
-	defer d.giveBack()
-	return d.deflate(text)
-}
-
-// DeflateWell takes longer for fewer bytes, for texts that are cached.
-func DeflateWell(text []byte) Deflated {
-	d := takeDeflater(thoroughDeflaters)
+	d := takeDeflater()
 	defer d.giveBack()
 	return d.deflate(text)
 }
@@ -53,7 +46,6 @@ var inflaters = sync.Pool{New: func() any { return flate.NewReader(bytes.NewRead
 
 // deflater is a compressor, which takes most of a megabyte. It is never held while a client is written to.
 type deflater struct {
-	pool  *sync.Pool
 	flate *flate.Writer
 	out   bytes.Buffer
 	// text is an empty buffer for texts that are built before they are compressed.
@@ -62,7 +54,13 @@ type deflater struct {
 
 // Level 1 of this compressor makes lists smaller than compress/flate does, in half the time. Higher levels take a
 // fifth off the size for two to three times the work.
-var deflaters, thoroughDeflaters = newDeflaters(flate.BestSpeed), newDeflaters(5)
+var deflaters = sync.Pool{New: func() any {
+	writer, err := flate.NewWriter(nil, flate.BestSpeed)
+	if err != nil {
+		panic(err) // the level is a constant
+	}
+	return &deflater{flate: writer}
+}}
 
 // compressing has an item for each compressor in use. More than one for a processor would only take memory, and make
 // all other requests wait longer for a processor.
@@ -70,21 +68,9 @@ var compressing = make(chan struct{}, runtime.GOMAXPROCS(0))
 
 // takeDeflater returns a compressor, when fewer than all processors compress. The caller must give it back, and must
 // not wait for anything before.
-func takeDeflater(pool *sync.Pool) *deflater {
+func takeDeflater() *deflater {
 	compressing <- struct{}{}
-	return pool.Get().(*deflater)
-}
-
-func newDeflaters(level int) *sync.Pool {
-	pool := &sync.Pool{}
-	pool.New = func() any {
-		writer, err := flate.NewWriter(nil, level)
-		if err != nil {
-			panic(err) // the level is a constant
-		}
-		return &deflater{pool: pool, flate: writer}
-	}
-	return pool
+	return deflaters.Get().(*deflater)
 }
 
 func (d *deflater) deflate(text []byte) Deflated {
@@ -107,6 +93,6 @@ func (d *deflater) giveBack() {
 	if d.out.Cap() > maxPooledText {
 		d.out = bytes.Buffer{}
 	}
-	d.pool.Put(d)
+	deflaters.Put(d)
 	<-compressing
 }

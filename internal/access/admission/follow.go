@@ -44,7 +44,7 @@ func (f *followed) run(ctx context.Context, found func()) {
 				count++
 			}
 		},
-		Current: func() {
+		Current: func(int64) {
 			if f.count.Store(count); count > 0 {
 				found()
 			}

@@ -61,8 +61,7 @@ func startServer(t testing.TB) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	informer := crds.NewInformer(s.store)
-	s.table = crds.NewTable(informer)
+	s.table = crds.NewTable(s.store.Resource(crds.GroupName, crds.Plural))
 	s.table.OnChange(func(old, record *crds.Record) {
 		if record == nil {
 			s.undefined <- old.Name
@@ -88,7 +87,7 @@ func startServer(t testing.TB) *server {
 	s.handler = withRequestInfo(handler)
 	lifecycle := crdlifecycle.NewLifecycle(reconciler, handler.DeleteInstances)
 	etcdtest.Run(t, s.store.Run)
-	etcdtest.Run(t, func(ctx context.Context) error { informer.RunWithContext(ctx); return nil })
+	etcdtest.Run(t, func(ctx context.Context) error { s.table.Run(ctx); return nil })
 	etcdtest.Run(t, func(ctx context.Context) error { lifecycle.Run(ctx); return nil })
 	<-s.table.Synced()
 	s.define("widgets", "Widget", "Namespaced")

@@ -38,8 +38,8 @@ type Lifecycle struct {
 // should be a *crds.ListError. It is called again until nothing remains.
 type DeleteInstances func(ctx context.Context, record *crds.Record) (remaining int, err error)
 
-// NewLifecycle returns a Lifecycle that watches the table of a Reconciler. The informer of the table must not have been
-// started yet.
+// NewLifecycle returns a Lifecycle that watches the table of a Reconciler. Run of the table must not have been
+// called yet.
 func NewLifecycle(reconciler *Reconciler, deleteInstances DeleteInstances) *Lifecycle {
 	l := &Lifecycle{
 		Reconciler: reconciler, deleteInstances: deleteInstances,

@@ -43,12 +43,11 @@ func startReplica(t *testing.T, options replicaOptions) *replica {
 	}
 	r := &replica{t: t, store: newStore(t), more: make(chan struct{})}
 	r.definitions = r.store.Resource(crds.GroupName, crds.Plural)
-	informer := crds.NewInformer(r.store)
-	r.table = crds.NewTable(informer)
+	r.table = crds.NewTable(r.definitions)
 	reconciler := NewReconciler(Config{Store: r.store, Table: r.table, Clock: options.clock})
 	r.lifecycle = NewLifecycle(reconciler, options.deleteInstances)
 	r.table.OnChange(r.changed)
-	etcdtest.Run(t, func(ctx context.Context) error { informer.RunWithContext(ctx); return nil })
+	etcdtest.Run(t, func(ctx context.Context) error { r.table.Run(ctx); return nil })
 	if !options.idle {
 		etcdtest.Run(t, func(ctx context.Context) error { r.lifecycle.Run(ctx); return nil })
 	} else { // Run would end the goroutines of the queues

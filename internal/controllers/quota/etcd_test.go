@@ -48,7 +48,8 @@ func newFixture(t testing.TB) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, c, err := New(Config{Store: store, Table: crds.NewTable(crds.NewInformer(store)), Set: set, Client: &rest.Config{}})
+	table := crds.NewTable(store.Resource(crds.GroupName, crds.Plural))
+	a, c, err := New(Config{Store: store, Table: table, Set: set, Client: &rest.Config{}})
 	if err != nil {
 		t.Fatal(err)
 	}

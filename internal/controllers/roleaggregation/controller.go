@@ -65,7 +65,7 @@ func (c *Controller) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() {
 		c.stored.Follow(ctx, dynamicstorage.Follower{
-			Begin: func() { clear(r.aggregated) }, Changed: r.changed, Current: r.queueAll,
+			Begin: func() { clear(r.aggregated) }, Changed: r.changed, Current: func(int64) { r.queueAll() },
 		})
 	})
 	r.queue.Work(ctx, 1, "Aggregation failed, will retry", c.sync)

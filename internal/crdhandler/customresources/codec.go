@@ -132,7 +132,7 @@ func encodeCBOR(obj *unstructured.Unstructured) ([]byte, error) {
 	written.SetResourceVersion("")
 	written.SetSelfLink("")
 	var buffer bytes.Buffer
-	if err := cbor.NewSerializer(Creater{}, Typer{}).Encode(written, &buffer); err != nil {
+	if err := cbor.NewSerializer(Creater, Typer{}).Encode(written, &buffer); err != nil {
 		return nil, fmt.Errorf("encoding custom resource: %w", err)
 	}
 	return buffer.Bytes(), nil
@@ -197,13 +197,9 @@ func (c *Codec) view(obj *unstructured.Unstructured, value []byte, at int) (*dyn
 	if err != nil {
 		return nil, err
 	}
-	fields, err := version.SelectableFields(obj.Object)
-	if err != nil {
-		return nil, err
-	}
 	return &dynamicstorage.View{
-		Bytes: bytes.TrimSuffix(value, []byte("\n")), At: at,
-		Labels: dynamicstorage.PairsOf(obj.GetLabels()), Fields: dynamicstorage.PairsOf(fields),
+		Bytes: bytes.TrimSuffix(value, []byte("\n")), At: at, Labels: dynamicstorage.PairsOf(obj.GetLabels()),
+		Fields: dynamicstorage.PairsOf(version.SelectableFields(obj.Object)),
 	}, nil
 }
 
@@ -215,7 +211,7 @@ func decodeStored(entry *dynamicstorage.Entry, set *validation.Set) (*unstructur
 	}
 	obj := &unstructured.Unstructured{}
 	if bytes.HasPrefix(entry.Value, cborPrefix) {
-		if _, _, err := cbor.NewSerializer(Creater{}, Typer{}).Decode(entry.Value, nil, obj); err != nil {
+		if _, _, err := cbor.NewSerializer(Creater, Typer{}).Decode(entry.Value, nil, obj); err != nil {
 			return nil, fmt.Errorf("decoding stored custom resource: %w", err)
 		}
 	} else if err := utiljson.Unmarshal(entry.Value, &obj.Object); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured/unstructuredscheme"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -25,14 +26,7 @@ var parameters = sync.OnceValue(func() *runtime.Scheme {
 })
 
 // Creater makes empty objects of any kind.
-type Creater struct{}
-
-// New implements runtime.ObjectCreater.
-func (Creater) New(kind schema.GroupVersionKind) (runtime.Object, error) {
-	obj := &unstructured.Unstructured{}
-	obj.SetGroupVersionKind(kind)
-	return obj, nil
-}
+var Creater = unstructuredscheme.NewUnstructuredCreator()
 
 // Typer returns the kind that an unstructured object names. It asks its delegate, if there is one, for the kind of
 // others (options).
@@ -43,15 +37,10 @@ func (t Typer) ObjectKinds(obj runtime.Object) ([]schema.GroupVersionKind, bool,
 	if _, ok := obj.(runtime.Unstructured); !ok && t.Delegate != nil {
 		return t.Delegate.ObjectKinds(obj)
 	}
-	gvk := obj.GetObjectKind().GroupVersionKind()
-	if gvk.Kind == "" {
-		return nil, false, runtime.NewMissingKindErr("object has no kind field ")
-	}
-	if gvk.Version == "" {
-		return nil, false, runtime.NewMissingVersionErr("object has no apiVersion field")
-	}
-	return []schema.GroupVersionKind{gvk}, false, nil
+	return unstructuredTyper.ObjectKinds(obj)
 }
+
+var unstructuredTyper = unstructuredscheme.NewUnstructuredObjectTyper()
 
 // Recognizes implements runtime.ObjectTyper.
 func (t Typer) Recognizes(gvk schema.GroupVersionKind) bool {

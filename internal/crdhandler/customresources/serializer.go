@@ -49,12 +49,12 @@ type mediaTypes struct{ all, standard []runtime.SerializerInfo }
 var (
 	plainMediaTypes = sync.OnceValue(func() mediaTypes { return newMediaTypes() })
 	cborMediaTypes  = sync.OnceValue(func() mediaTypes {
-		return newMediaTypes(cbor.NewSerializerInfo(Creater{}, Typer{parameters()}))
+		return newMediaTypes(cbor.NewSerializerInfo(Creater, Typer{parameters()}))
 	})
 )
 
 func newMediaTypes(more ...runtime.SerializerInfo) mediaTypes {
-	creater, typer := Creater{}, Typer{parameters()}
+	creater, typer := Creater, Typer{parameters()}
 	jsonSerializer := func(options json.SerializerOptions) *json.Serializer {
 		return json.NewSerializerWithOptions(json.DefaultMetaFactory, creater, typer, options)
 	}

@@ -19,14 +19,15 @@ func NewStrategy(cached *schemas.Cached, version string) resource.Strategy {
 
 // NewStatusStrategy returns the rules for writes of the status subresource: only status changes (S1, S2).
 func NewStatusStrategy(cached *schemas.Cached, version string) resource.Strategy {
-	return &statusStrategy{strategy{schemas: cached, version: version}}
+	return &strategy{schemas: cached, version: version, statusOnly: true}
 }
 
 type strategy struct {
 	resource.Rules
 
-	schemas *schemas.Cached
-	version string
+	schemas    *schemas.Cached
+	version    string
+	statusOnly bool
 }
 
 // rules returns the compiled version. The methods that prepare an object ignore its error; the validation that follows
@@ -54,9 +55,15 @@ func (s *strategy) WarningsOnCreate(_ context.Context, obj runtime.Object) []str
 }
 
 func (s *strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	if rules, err := s.rules(); err == nil {
-		rules.PrepareForUpdate(obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
+	rules, err := s.rules()
+	if err != nil {
+		return
 	}
+	prepare := rules.PrepareForUpdate
+	if s.statusOnly {
+		prepare = rules.PrepareForStatusUpdate
+	}
+	prepare(obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
 }
 
 func (s *strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
@@ -64,32 +71,19 @@ func (s *strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) 
 	if err != nil {
 		return field.ErrorList{field.InternalError(nil, err)}
 	}
-	return rules.ValidateUpdate(ctx, obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
+	validate := rules.ValidateUpdate
+	if s.statusOnly {
+		validate = rules.ValidateStatusUpdate
+	}
+	return validate(ctx, obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
 }
 
 func (s *strategy) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
+	if s.statusOnly {
+		return nil
+	}
 	return validation.WarningsForFinalizers(obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
 }
 
 // AllowUnconditionalUpdate returns false: an update must say which state it was made for (W4).
 func (s *strategy) AllowUnconditionalUpdate(context.Context) bool { return false }
-
-type statusStrategy struct{ strategy }
-
-func (s *statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	if rules, err := s.rules(); err == nil {
-		rules.PrepareForStatusUpdate(obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
-	}
-}
-
-func (s *statusStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
-	rules, err := s.rules()
-	if err != nil {
-		return field.ErrorList{field.InternalError(nil, err)}
-	}
-	return rules.ValidateStatusUpdate(ctx, obj.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
-}
-
-func (s *statusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
-	return nil
-}

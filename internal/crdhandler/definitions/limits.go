@@ -3,11 +3,17 @@ package definitions
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
+	celast "github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/client-go/util/jsonpath"
 
 	"github.com/crd-server/crd-server/internal/crds"
+	"github.com/crd-server/crd-server/internal/validation"
 )
 
 // The limits of a CRD (C10). kube-apiserver has none of them: there a small CRD can take gigabytes, because its parts
@@ -36,7 +42,7 @@ func limitErrors(crd *apiextensions.CustomResourceDefinition) field.ErrorList {
 	if len(errs) > 0 {
 		return errs
 	}
-	schemas := schemaLimits{}
+	schemas := schemaSize{}
 	common := versionParts{spec.Validation, spec.AdditionalPrinterColumns, spec.Subresources}
 	errs = common.errors(&schemas, len(spec.Versions), path, path.Child("validation"))
 	for n := 0; n < len(spec.Versions) && len(errs) == 0; n++ {
@@ -59,7 +65,9 @@ func statusErrors(crd *apiextensions.CustomResourceDefinition) field.ErrorList {
 // them. The CRD is stored without the repetition, so that many patches could make it as large.
 func sizeErrors(crd *apiextensions.CustomResourceDefinition) field.ErrorList {
 	versions := crd.Spec.Versions
-	if len(versions) < 2 || !hasSharedParts(&crd.Spec) {
+	spec := &crd.Spec
+	shared := spec.Validation != nil || len(spec.AdditionalPrinterColumns) > 0 || len(spec.SelectableFields) > 0
+	if len(versions) < 2 || !shared {
 		return nil
 	}
 	first := *crd
@@ -79,10 +87,6 @@ func sizeErrors(crd *apiextensions.CustomResourceDefinition) field.ErrorList {
 	return nil
 }
 
-func hasSharedParts(spec *apiextensions.CustomResourceDefinitionSpec) bool {
-	return spec.Validation != nil || len(spec.AdditionalPrinterColumns) > 0 || len(spec.SelectableFields) > 0
-}
-
 // versionParts are the parts of one version, or those that all versions share.
 type versionParts struct {
 	schema       *apiextensions.CustomResourceValidation
@@ -91,7 +95,7 @@ type versionParts struct {
 }
 
 // errors returns the limits that the parts of some versions exceed, together with those in schemas.
-func (p *versionParts) errors(schemas *schemaLimits, versions int, path, schema *field.Path) field.ErrorList {
+func (p *versionParts) errors(schemas *schemaSize, versions int, path, schema *field.Path) field.ErrorList {
 	errs := columnErrors(p.columns, path.Child("additionalPrinterColumns"))
 	errs = append(errs, scaleErrors(p.subresources, path.Child("subresources", "scale"))...)
 	return append(errs, schemas.check(p.schema, versions, schema)...)
@@ -137,4 +141,102 @@ func lengthErrors(text string, path *field.Path, most int) field.ErrorList {
 		return nil
 	}
 	return field.ErrorList{field.TooLong(path, text, most)}
+}
+
+// maxMembers is the number of members that a union in a JSONPath may have.
+const maxMembers = 8
+
+// pathErrors returns an error unless the JSONPath of a column is short, and its evaluation visits every value of an
+// object a few times only. Recursive descents, ranges and unions multiply with each other: "['a','a']" thirty times is
+// evaluated to a billion values.
+func pathErrors(text string, path *field.Path) field.ErrorList {
+	if errs := lengthErrors(text, path, MaxPathLength); len(errs) > 0 {
+		return errs
+	}
+	parsed, err := jsonpath.Parse("", "{"+text+"}")
+	if err != nil {
+		return nil // as in kube-apiserver, Tables have the default columns
+	}
+	if n := repetitions(parsed.Root); n > 1 || len(parsed.Root.Nodes) > maxMembers {
+		return field.ErrorList{field.Invalid(path, text,
+			fmt.Sprintf("must have at most one recursive descent, range or union, and a union at most %d members", maxMembers))}
+	}
+	return nil
+}
+
+// repetitions counts the nodes below a node that may select a value more than once.
+func repetitions(node jsonpath.Node) int {
+	switch node := node.(type) {
+	case *jsonpath.ListNode:
+		n := 0
+		for _, child := range node.Nodes {
+			n += repetitions(child)
+		}
+		return n
+	case *jsonpath.FilterNode:
+		return repetitions(node.Left) + repetitions(node.Right)
+	case *jsonpath.RecursiveNode:
+		return 1
+	case *jsonpath.IdentifierNode:
+		if node.Name == "range" {
+			return 1
+		}
+	case *jsonpath.UnionNode:
+		n := 1
+		if len(node.Nodes) > maxMembers {
+			n = 2
+		}
+		for _, member := range node.Nodes {
+			n += repetitions(member)
+		}
+		return n
+	}
+	return 0
+}
+
+// MaxInstructions bounds the programs of all patterns of a CRD, in all versions together (C10), as
+// validation.PatternSize counts them. See docs/upstream.md, "Compiled patterns are kept for ever" and "The environment
+// of rules is fixed".
+const MaxInstructions = 125_000
+
+// regexFunctions are the functions of CEL whose constant patterns are compiled together with their rule.
+var regexFunctions = []string{"matches", "find", "findAll"}
+
+// expressionPatterns returns the size of the constant patterns in an expression, 0 if it cannot be parsed.
+func expressionPatterns(expression string) int {
+	if !strings.Contains(expression, "matches") && !strings.Contains(expression, "find") || len(expression) > MaxRuleText {
+		return 0
+	}
+	env := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).StoredExpressionsEnv()
+	parsed, issues := env.Parse(expression)
+	if issues.Err() != nil {
+		return 0
+	}
+	n := 0
+	celast.PreOrderVisit(parsed.NativeRep().Expr(), celast.NewExprVisitor(func(e celast.Expr) {
+		n += callPatterns(e)
+	}))
+	return n
+}
+
+// callPatterns returns the size of the constant pattern that a call has, if it has one.
+func callPatterns(e celast.Expr) int {
+	if e.Kind() != celast.CallKind {
+		return 0
+	}
+	n := 0
+	for _, name := range regexFunctions {
+		if e.AsCall().FunctionName() != name {
+			continue
+		}
+		for _, argument := range e.AsCall().Args() {
+			if argument.Kind() != celast.LiteralKind {
+				continue
+			}
+			if pattern, ok := argument.AsLiteral().(types.String); ok {
+				n += validation.PatternSize(string(pattern))
+			}
+		}
+	}
+	return n
 }

@@ -66,11 +66,8 @@ type content struct{ schemas, rules int }
 
 func (c *content) add(more content) { c.schemas, c.rules = c.schemas+more.schemas, c.rules+more.rules }
 
-// schemaLimits checks the limits of the schemas of one CRD.
-type schemaLimits struct{ size schemaSize }
-
 // check adds the schema of some versions, and returns the limits that are exceeded then.
-func (l *schemaLimits) check(
+func (s *schemaSize) check(
 	schema *apiextensions.CustomResourceValidation, versions int, path *field.Path,
 ) field.ErrorList {
 	if schema == nil || schema.OpenAPIV3Schema == nil {
@@ -78,8 +75,8 @@ func (l *schemaLimits) check(
 	}
 	var one schemaSize
 	one.add(*schema.OpenAPIV3Schema, nesting{})
-	l.size.addTimes(one, versions)
-	return l.size.errors(path.Child("openAPIV3Schema"))
+	s.addTimes(one, versions)
+	return s.errors(path.Child("openAPIV3Schema"))
 }
 
 // addTimes adds the size of a schema that several versions have.

@@ -4,12 +4,20 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	generatedopenapi "k8s.io/apiextensions-apiserver/pkg/generated/openapi"
 	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	upstream "k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/endpoints/openapi"
+	"k8s.io/kube-openapi/pkg/builder3"
+	"k8s.io/kube-openapi/pkg/common"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 	"github.com/crd-server/crd-server/internal/crds"
@@ -51,48 +59,37 @@ func (s Strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) f
 }
 
 // StatusStrategy is upstream's strategy for updates of the status of CRDs.
-type StatusStrategy struct {
-	rules
-	status updateRules
-}
+type StatusStrategy struct{ rules }
 
-// updateRules are the methods of upstream's strategy for the status, which creates nothing.
-type updateRules interface {
-	PrepareForUpdate(ctx context.Context, obj, old runtime.Object)
-	ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList
-	WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string
-	GetResetFields() managedfields.ResetFields
-}
+// statusRules is upstream's strategy for the status, which creates nothing.
+var statusRules = customresourcedefinition.NewStatusStrategy(crds.Scheme)
 
 // NewStatusStrategy returns the strategy of the status subresource.
 func NewStatusStrategy() StatusStrategy {
-	return StatusStrategy{
-		rules:  customresourcedefinition.NewStrategy(crds.Scheme),
-		status: customresourcedefinition.NewStatusStrategy(crds.Scheme),
-	}
+	return StatusStrategy{customresourcedefinition.NewStrategy(crds.Scheme)}
 }
 
 // PrepareForUpdate restores everything but the status.
-func (s StatusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
-	s.status.PrepareForUpdate(ctx, obj, old)
+func (StatusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
+	statusRules.PrepareForUpdate(ctx, obj, old)
 }
 
 // ValidateUpdate validates an update of the status.
-func (s StatusStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+func (StatusStrategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	errs := statusErrors(obj.(*apiextensions.CustomResourceDefinition))
 	if len(errs) > 0 && len(statusErrors(old.(*apiextensions.CustomResourceDefinition))) == 0 {
 		return errs
 	}
-	return s.status.ValidateUpdate(ctx, obj, old)
+	return statusRules.ValidateUpdate(ctx, obj, old)
 }
 
 // WarningsOnUpdate returns the warnings about an update of the status.
-func (s StatusStrategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
-	return s.status.WarningsOnUpdate(ctx, obj, old)
+func (StatusStrategy) WarningsOnUpdate(ctx context.Context, obj, old runtime.Object) []string {
+	return statusRules.WarningsOnUpdate(ctx, obj, old)
 }
 
 // GetResetFields returns the fields that a write of the status does not change.
-func (s StatusStrategy) GetResetFields() managedfields.ResetFields { return s.status.GetResetFields() }
+func (StatusStrategy) GetResetFields() managedfields.ResetFields { return statusRules.GetResetFields() }
 
 // withoutUnfoundedFields returns crd without the selectable fields of schemas that are not structural, and an error
 // with upstream's text for each such schema. It returns crd itself if there are none.
@@ -133,3 +130,55 @@ func structureError(fields []apiextensions.SelectableField, schema *apiextension
 }
 
 var errNoSchema = errors.New("is needed for selectableFields")
+
+// MarkForDeletion changes a CRD on its first DELETE. The CRD gets the finalizer that it keeps until its instances are
+// deleted, and the condition Terminating (C4). MarkForDeletion returns false for a CRD that is marked already.
+func MarkForDeletion(obj runtime.Object) bool {
+	crd := obj.(*apiextensions.CustomResourceDefinition)
+	if !crd.DeletionTimestamp.IsZero() {
+		return false
+	}
+	now := metav1.Now()
+	crd.DeletionTimestamp = &now
+	if !apiextensions.CRDHasFinalizer(crd, apiextensions.CustomResourceCleanupFinalizer) {
+		crd.Finalizers = append(crd.Finalizers, apiextensions.CustomResourceCleanupFinalizer)
+	}
+	apiextensions.SetCRDCondition(crd, apiextensions.CustomResourceDefinitionCondition{
+		Type:    apiextensions.Terminating,
+		Status:  apiextensions.ConditionTrue,
+		Reason:  "InstanceDeletionPending",
+		Message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+	})
+	return true
+}
+
+// Resource has the names and verbs of CRDs.
+var Resource = resource.Definition{
+	GroupVersion: apiextensionsv1.SchemeGroupVersion,
+	Kind:         "CustomResourceDefinition", Plural: crds.Plural, Singular: "customresourcedefinition",
+	ShortNames: []string{"crd", "crds"}, Categories: []string{"api-extensions"},
+	Subresources: []resource.Subresource{{Name: "status", Verbs: []string{"get", "patch", "update"}}},
+}
+
+// LazyFieldManager returns a function that builds the field manager of CRDs on first use. It sets config.Types.
+func LazyFieldManager(config managedfields.Config) func() (managedfields.Manager, error) {
+	return sync.OnceValues(func() (managedfields.Manager, error) {
+		var err error
+		if config.Types, err = typeConverter(); err != nil {
+			return nil, err
+		}
+		return managedfields.NewTyped(config)
+	})
+}
+
+// typeConverter returns the structure of CRDs (which lists merge by which keys) from upstream's generated OpenAPI.
+var typeConverter = sync.OnceValues(func() (upstream.TypeConverter, error) {
+	models, err := builder3.BuildOpenAPIDefinitionsForResources(&common.OpenAPIV3Config{
+		GetDefinitions:    generatedopenapi.GetOpenAPIDefinitions,
+		GetDefinitionName: openapi.NewDefinitionNamer(crds.Scheme).GetDefinitionName,
+	}, apiextensionsv1.CustomResourceDefinition{}.OpenAPIModelName())
+	if err != nil {
+		return nil, err
+	}
+	return upstream.NewTypeConverter(models, false)
+})

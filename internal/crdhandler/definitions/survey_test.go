@@ -113,7 +113,7 @@ func definitionsIn(t *testing.T, file string) (found []*apiextensions.CustomReso
 // measured returns the value of each limit.
 func measured(crd *apiextensions.CustomResourceDefinition) map[string]int {
 	spec := &crd.Spec
-	schemas := schemaLimits{}
+	schemas := schemaSize{}
 	sizes := map[string]int{
 		"versions": len(spec.Versions), "short names": len(spec.Names.ShortNames), "categories": len(spec.Names.Categories),
 	}
@@ -133,7 +133,7 @@ func measured(crd *apiextensions.CustomResourceDefinition) map[string]int {
 		encoded, _ := json.Marshal(served)
 		sizes["bytes"], sizes["JSON objects"] = len(encoded), objectjson.ShapeOf(encoded).Objects
 	}
-	for _, limit := range schemas.size.limits() {
+	for _, limit := range schemas.limits() {
 		sizes[limit.detail] = limit.n
 	}
 	return sizes

@@ -6,7 +6,6 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
@@ -36,15 +35,7 @@ func (t Builtin) scaleOf(parent runtime.Object) (*autoscalingv1.Scale, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := objectmeta.Accessor(parent)
-	return &autoscalingv1.Scale{
-		TypeMeta: metav1.TypeMeta{APIVersion: autoscalingv1.SchemeGroupVersion.String(), Kind: "Scale"},
-		ObjectMeta: metav1.ObjectMeta{
-			Name: m.GetName(), Namespace: m.GetNamespace(), UID: m.GetUID(),
-			ResourceVersion: m.GetResourceVersion(), CreationTimestamp: m.GetCreationTimestamp(),
-		},
-		Spec: spec, Status: status,
-	}, nil
+	return newScale(objectmeta.Accessor(parent), spec, status), nil
 }
 
 // Edit implements Conversion. An update without a resourceVersion is for any state of the object.

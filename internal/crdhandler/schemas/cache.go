@@ -2,9 +2,17 @@ package schemas
 
 import (
 	"container/list"
+	"fmt"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresource/tableconvertor"
+	"k8s.io/klog/v2"
+
+	"github.com/crd-server/crd-server/internal/conversion"
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
+	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/validation"
 )
 
@@ -82,13 +90,18 @@ func (s *Cached) Version(name string) (*validation.Version, error) {
 	return compiled.Version(name)
 }
 
-// Columns returns the convertor for the columns of a version.
+// Columns returns the convertor for the printer columns of a version: the library's, which computes the cells. If the
+// columns cannot be parsed, it returns the default ones, as upstream does.
 func (s *Cached) Columns(version string) (printing.TableConvertor, error) {
-	compiled, err := s.Get()
+	v, err := s.Version(version)
 	if err != nil {
 		return nil, err
 	}
-	return compiled.Columns(version)
+	table, err := tableconvertor.New(v.Columns())
+	if err != nil {
+		klog.V(2).InfoS("Printer columns cannot be parsed; using the default ones", "version", version, "err", err)
+	}
+	return table, nil
 }
 
 // cached returns the value and marks it as used, or returns nil.
@@ -116,7 +129,7 @@ func (s *Cached) UpdateSize() {
 func (s *Cached) resizeLocked() {
 	c := s.cache
 	c.lru.MoveToFront(s.element)
-	bytes := s.value.bytes()
+	bytes := s.value.Set.Bytes()
 	c.bytes += bytes - s.bytes
 	s.bytes = bytes
 	for c.bytes > c.limit {
@@ -145,4 +158,61 @@ func (s *Cached) Retire() {
 	defer c.mu.Unlock()
 	s.removeLocked()
 	s.retired = true
+}
+
+// Compiled is everything compiled from the schemas of one CRD, each part on its first use. The same CRD always compiles
+// to the same result, so a request may use an evicted Compiled and its successor.
+type Compiled struct {
+	// Definition is the CRD without its schemas.
+	Definition *apiextensionsv1.CustomResourceDefinition
+	Set        *validation.Set
+	Converter  *conversion.Converter
+}
+
+// Compile decodes a CRD without its schemas. A schema is decoded when a part of it is compiled.
+func Compile(converters *conversion.Factory, record *crds.Record) (*Compiled, error) {
+	definition, err := record.Outline()
+	if err != nil {
+		return nil, fmt.Errorf("decoding CustomResourceDefinition %s: %w", record.Name, err)
+	}
+	set := validation.NewLazy(definition, record.Internal)
+	converter, err := converters.New(definition, set)
+	if err != nil {
+		return nil, fmt.Errorf("conversion of CustomResourceDefinition %s: %w", record.Name, err)
+	}
+	return &Compiled{Definition: definition, Set: set, Converter: converter}, nil
+}
+
+// Version returns a version of the CRD.
+func (c *Compiled) Version(name string) (*validation.Version, error) {
+	v := c.Set.Version(name)
+	if v == nil {
+		return nil, fmt.Errorf("CustomResourceDefinition %s has no version %q", c.Definition.Name, name)
+	}
+	return v, nil
+}
+
+// The metrics have no label for the CRD: the number of CRDs has no limit.
+var (
+	cachedBytes = prometheus.NewDesc("crd_server_schema_cache_bytes",
+		"[ALPHA] About how much memory compiled schemas take, see --schema-cache-size.", nil, nil)
+	evictions = prometheus.NewDesc("crd_server_schema_cache_evictions_total", "[ALPHA] How often the compiled schemas "+
+		"of a CustomResourceDefinition were given up to make room for others.", nil, nil)
+)
+
+var _ prometheus.Collector = &Cache{}
+
+// Describe implements prometheus.Collector.
+func (c *Cache) Describe(ch chan<- *prometheus.Desc) {
+	ch <- cachedBytes
+	ch <- evictions
+}
+
+// Collect implements prometheus.Collector.
+func (c *Cache) Collect(ch chan<- prometheus.Metric) {
+	c.mu.Lock()
+	bytes, evicted := c.bytes, c.evicted
+	c.mu.Unlock()
+	ch <- prometheus.MustNewConstMetric(cachedBytes, prometheus.GaugeValue, float64(bytes))
+	ch <- prometheus.MustNewConstMetric(evictions, prometheus.CounterValue, float64(evicted))
 }

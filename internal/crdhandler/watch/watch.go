@@ -1,10 +1,9 @@
 // Package watch serves one watch of a resource: its events, its bookmarks, and the stream that takes them to the
 // client.
 //
-// Begin at watch.go: Serve prepares a session and runs it over a response body (stream.go) or a websocket
-// (websocket.go). session.go has the life of a watch, events.go chooses what the client sees of a change, encoder.go
-// encodes it, and bookmarks.go says when bookmarks are due. The events come from a Watcher of
-// internal/dynamicstorage.
+// Begin at watch.go: Serve prepares a session and runs it over a response body or a websocket (stream.go).
+// session.go has the life of a watch, events.go chooses what the client sees of a change, encoder.go encodes it, and
+// bookmarks.go says when bookmarks are due. The events come from a Watcher of internal/dynamicstorage.
 package watch
 
 import (
@@ -12,12 +11,14 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"sync"
 	"time"
 
 	metainternal "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/endpoints/handlers/negotiation"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/klog/v2"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 	"k8s.io/utils/clock"
@@ -144,4 +145,34 @@ func newStart(opts *metainternal.ListOptions) (start, error) {
 		s.at = dynamicstorage.ReadAt{Mode: dynamicstorage.Consistent}
 	}
 	return s, nil
+}
+
+// Shutdown is the server's shutdown signal as a context. One goroutine waits for the signal on behalf of all watches:
+// one for each would take as much memory as all else of an idle watch. The zero value is ready for use; a nil
+// Shutdown never ends.
+type Shutdown struct {
+	// start guards ended: the first watch sets it.
+	start sync.Once
+	ended context.Context
+}
+
+// context returns a context that ends when the server that serves ctx shuts down.
+func (s *Shutdown) context(ctx context.Context) context.Context {
+	if s == nil {
+		return context.Background()
+	}
+	s.start.Do(func() {
+		s.ended = context.Background()
+		signal := request.ServerShutdownSignalFrom(ctx)
+		if signal == nil {
+			return
+		}
+		ended, end := context.WithCancel(context.Background())
+		s.ended = ended
+		go func() { // ends when the server shuts down
+			<-signal.ShuttingDown()
+			end()
+		}()
+	})
+	return s.ended
 }

@@ -2,8 +2,11 @@ package write
 
 import (
 	"context"
+	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,7 +49,7 @@ func (e *Endpoint) checkTypedMetadata(m metav1.Object) error {
 // validateMetadata returns the errors in the metadata of any object.
 func (e *Endpoint) validateMetadata(m metav1.Object) field.ErrorList {
 	return apivalidation.ValidateObjectMetaAccessor(
-		managedfields.ForValidation(m), e.Namespaced, objectmeta.PathSegment, field.NewPath("metadata"))
+		m, e.Namespaced, path.ValidatePathSegmentName, field.NewPath("metadata"))
 }
 
 // beforeCreate applies the rules for a new object, and validates it. The caller has set its system fields and its name.
@@ -66,7 +69,7 @@ func (e *Endpoint) beforeCreate(ctx context.Context, namespace string, obj runti
 	// The strategy is first because its messages are more specific.
 	errs := e.Strategy.Validate(ctx, obj)
 	if len(errs) == 0 {
-		errs = e.validateMetadata(m)
+		errs = e.validateMetadata(managedfields.ForValidation(m))
 	}
 	if len(errs) > 0 {
 		return invalidObject(e.StoredKind(obj), m.GetName(), e.reported(errs))
@@ -94,9 +97,9 @@ func (e *Endpoint) beforeUpdate(ctx context.Context, namespace string, obj, old 
 		return err
 	}
 
-	errs := e.validateMetadata(m)
-	errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(
-		managedfields.ForValidation(m), oldMeta, field.NewPath("metadata"))...)
+	validated := managedfields.ForValidation(m)
+	errs := e.validateMetadata(validated)
+	errs = append(errs, apivalidation.ValidateObjectMetaAccessorUpdate(validated, oldMeta, field.NewPath("metadata"))...)
 	errs = append(errs, e.Strategy.ValidateUpdate(ctx, obj, old)...)
 	if len(errs) > 0 {
 		return invalidObject(e.StoredKind(obj), m.GetName(), e.reported(errs))
@@ -106,4 +109,45 @@ func (e *Endpoint) beforeUpdate(ctx context.Context, namespace string, obj, old 
 	}
 	e.Strategy.Canonicalize(obj)
 	return nil
+}
+
+// An answer about an invalid object has at most maxErrors errors, and no more after their text has maxErrorBytes.
+// See docs/upstream.md, "Quadratic messages of error lists".
+const (
+	maxErrors     = 1000
+	maxErrorBytes = 1 << 20
+)
+
+// reported returns the errors of an object that the answer lists. For built-in resources kube-apiserver leaves out
+// errors that repeat others, because it merges them with those of declarative validation.
+func (e *Endpoint) reported(errs field.ErrorList) field.ErrorList {
+	if !e.UniqueErrors {
+		return errs
+	}
+	seen := make(map[string]bool, len(errs))
+	return slices.DeleteFunc(errs, func(err *field.Error) bool {
+		text := err.Error()
+		repeated := seen[text]
+		seen[text] = true
+		return repeated
+	})
+}
+
+// invalidObject returns the answer to an object with errors.
+func invalidObject(kind schema.GroupKind, name string, errs field.ErrorList) error {
+	if kept := answered(errs); kept < len(errs) {
+		errs = append(errs[:kept:kept], &field.Error{
+			Type: field.ErrorTypeTooMany, BadValue: len(errs),
+			Detail: "there are more errors; correct these to see the others"})
+	}
+	return apierrors.NewInvalid(kind, name, errs)
+}
+
+// answered returns how many errors an answer has. An error may contain the whole object: that of each owner reference
+// that says it is the controller, for example, contains all owner references.
+func answered(errs field.ErrorList) (count int) {
+	for size := 0; count < min(len(errs), maxErrors) && size < maxErrorBytes; count++ {
+		size += len(errs[count].ErrorBody())
+	}
+	return count
 }

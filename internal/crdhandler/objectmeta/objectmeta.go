@@ -4,9 +4,10 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
 // ErrNoName answers a request without a name in its path that needs one.
@@ -43,10 +44,47 @@ func MatchName(obj runtime.Object, namespace, name string) error {
 	return nil
 }
 
-// PathSegment validates a name as a segment of a URL path, which every name must be.
-func PathSegment(name string, prefix bool) []string {
-	if prefix {
-		return content.IsPathSegmentPrefix(name)
+// Accessor returns the metadata of an object of an endpoint. All of them have metadata.
+func Accessor(obj runtime.Object) metav1.Object {
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		panic("objectmeta: object without metadata: " + err.Error())
 	}
-	return content.IsPathSegmentName(name)
+	return m
+}
+
+// Exists reports whether obj is a stored object: only those have a UID.
+func Exists(obj runtime.Object) bool {
+	return obj != nil && Accessor(obj).GetUID() != ""
+}
+
+// WipeSystemFields clears the fields that clients cannot set on new objects.
+func WipeSystemFields(m metav1.Object) {
+	m.SetCreationTimestamp(metav1.Time{})
+	m.SetUID("")
+	m.SetDeletionTimestamp(nil)
+	m.SetDeletionGracePeriodSeconds(nil)
+	m.SetSelfLink("")
+}
+
+// FillSystemFields sets the fields of a new object that the server decides.
+func FillSystemFields(m metav1.Object) {
+	m.SetCreationTimestamp(metav1.Now())
+	m.SetUID(uuid.NewUUID())
+}
+
+// KeepSystemFields restores the fields that no update can change or remove.
+func KeepSystemFields(m, old metav1.Object) {
+	if m.GetUID() == "" {
+		m.SetUID(old.GetUID())
+	}
+	if created := old.GetCreationTimestamp(); !created.IsZero() {
+		m.SetCreationTimestamp(created)
+	}
+	if deleted := old.GetDeletionTimestamp(); !deleted.IsZero() {
+		m.SetDeletionTimestamp(deleted)
+	}
+	if grace := old.GetDeletionGracePeriodSeconds(); grace != nil && m.GetDeletionGracePeriodSeconds() == nil {
+		m.SetDeletionGracePeriodSeconds(grace)
+	}
 }
