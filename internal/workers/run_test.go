@@ -10,9 +10,9 @@ import (
 )
 
 // TestRun checks that all items are processed, no more than the limit at a time and none twice at a time, that no
-// goroutine is left when there is no work, and that Run waits for the last ones.
+// goroutine is left when there is no work, and that Run waits for the last ones. It counts the goroutines of the
+// process, so no test runs beside it.
 func TestRun(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const limit, items = 3, 10
 		queue := workqueue.NewTyped[int]()

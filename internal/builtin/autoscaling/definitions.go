@@ -23,7 +23,8 @@ func Definitions() []*resource.Definition {
 		Object: &autoscalingv1.HorizontalPodAutoscaler{}, Strategy: oldRules{strategy}, Default: setOldDefaults,
 		Subresources: []resource.Subresource{{Name: "status", Strategy: oldRules{statusStrategy}}},
 		Storage: &resource.Storage{
-			Object: &autoscalingv2.HorizontalPodAutoscaler{}, Encode: func(obj runtime.Object) (runtime.Object, error) { return fromV1(obj), nil },
+			Object: &autoscalingv2.HorizontalPodAutoscaler{},
+			Encode: func(obj runtime.Object) (runtime.Object, error) { return fromV1(obj), nil },
 			Decode: func(obj runtime.Object) (runtime.Object, error) {
 				return toV1(obj.(*autoscalingv2.HorizontalPodAutoscaler))
 			},

@@ -33,8 +33,8 @@ func Definitions() []*resource.Definition {
 		},
 		{
 			Object:   &resourcev1.ResourceSlice{},
-			Strategy: sliceRules.Rules(), Default: defaultSlice, Columns: sliceColumns, Fields: &sliceFields, ReturnsDeleted: true,
-			Upgrade: upgrade,
+			Strategy: sliceRules.Rules(), Default: defaultSlice, Columns: sliceColumns, Fields: &sliceFields,
+			Upgrade: upgrade, ReturnsDeleted: true,
 		},
 	}
 }

@@ -22,3 +22,36 @@ func Definitions() []*resource.Definition {
 		},
 	}
 }
+
+const none = "<none>"
+
+var schemaColumns = resource.Columns[*flowcontrolv1.FlowSchema]{
+	{Name: "PriorityLevel", Field: "spec.priorityLevelConfiguration.name"},
+	{Name: "MatchingPrecedence", Field: "spec.matchingPrecedence"},
+	{Name: "DistinguisherMethod", Field: "spec.distinguisherMethod", Cell: func(s *flowcontrolv1.FlowSchema) any {
+		if s.Spec.DistinguisherMethod == nil {
+			return none
+		}
+		return string(s.Spec.DistinguisherMethod.Type)
+	}},
+	{Name: "Age"},
+	{Name: "MissingPL", Doc: "references a broken or non-existent PriorityLevelConfiguration", Cell: danglingCell},
+}
+
+func danglingCell(s *flowcontrolv1.FlowSchema) any {
+	for n := range s.Status.Conditions {
+		if c := &s.Status.Conditions[n]; c.Type == flowcontrolv1.FlowSchemaConditionDangling {
+			return string(c.Status)
+		}
+	}
+	return "?"
+}
+
+var levelColumns = resource.Columns[*flowcontrolv1.PriorityLevelConfiguration]{
+	{Name: "Type", Field: "spec.type"},
+	{Name: "NominalConcurrencyShares", Field: "spec.limited.nominalConcurrencyShares", Empty: none},
+	{Name: "Queues", Field: "spec.limited.limitResponse.queuing.queues", Empty: none},
+	{Name: "HandSize", Field: "spec.limited.limitResponse.queuing.handSize", Empty: none},
+	{Name: "QueueLengthLimit", Field: "spec.limited.limitResponse.queuing.queueLengthLimit", Empty: none},
+	{Name: "Age"},
+}

@@ -3,7 +3,9 @@ package node
 
 import (
 	nodev1 "k8s.io/api/node/v1"
+	nodev1alpha1 "k8s.io/api/node/v1alpha1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
@@ -29,4 +31,13 @@ func Definitions() []*resource.Definition {
 var columns = resource.Columns[*nodev1.RuntimeClass]{
 	{Name: "Handler", Cell: func(class *nodev1.RuntimeClass) any { return class.Handler }}, // described by nothing
 	{Name: "Age"},
+}
+
+// upgrade completes a RuntimeClass of an older version. The fields were in a spec in v1alpha1.
+func upgrade(old, obj runtime.Object) error {
+	if old, ok := old.(*nodev1alpha1.RuntimeClass); ok {
+		obj.(*nodev1.RuntimeClass).Handler = old.Spec.RuntimeHandler
+		return resource.Transcode(old.Spec, obj)
+	}
+	return nil
 }

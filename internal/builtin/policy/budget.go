@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -90,4 +91,40 @@ func checkLimit(limit *intstr.IntOrString, path *field.Path) field.ErrorList {
 func checkSelector(selector *metav1.LabelSelector, invalidValues bool) field.ErrorList {
 	options := metav1validation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: invalidValues}
 	return metav1validation.ValidateLabelSelector(selector, options, field.NewPath("spec", "selector"))
+}
+
+// Definitions returns the row of PodDisruptionBudgets.
+func Definitions() []*resource.Definition {
+	return []*resource.Definition{{
+		Object: &policyv1.PodDisruptionBudget{}, ShortNames: []string{"pdb"}, Namespaced: true,
+		Strategy:     budgetStrategy,
+		Subresources: []resource.Subresource{{Name: "status", Strategy: budgetStatus}},
+		Columns:      budgetColumns, Upgrade: upgrade,
+	}}
+}
+
+var budgetColumns = resource.Columns[*policyv1.PodDisruptionBudget]{
+	{Name: "Min Available", Field: "spec.minAvailable", Empty: "N/A",
+		Doc: "The minimum number of pods that must be available."},
+	{Name: "Max Unavailable", Field: "spec.maxUnavailable", Empty: "N/A",
+		Doc: "The maximum number of pods that may be unavailable."},
+	{Name: "Allowed Disruptions", Type: "integer", Field: "status.disruptionsAllowed",
+		Doc: "Calculated number of pods that may be disrupted at this time."},
+	{Name: "Age"},
+}
+
+// upgrade completes a PodDisruptionBudget of v1beta1. An empty selector matches no Pod in v1beta1, and all in v1.
+func upgrade(_, obj runtime.Object) error {
+	selector := obj.(*policyv1.PodDisruptionBudget).Spec.Selector
+	if selector == nil {
+		return nil
+	}
+	if equality.Semantic.DeepEqual(selector, &metav1.LabelSelector{}) {
+		selector.MatchExpressions = []metav1.LabelSelectorRequirement{
+			{Key: betaLabel, Operator: metav1.LabelSelectorOpExists},
+		}
+		return nil
+	}
+	dropExpression(selector)
+	return nil
 }
