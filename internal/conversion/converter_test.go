@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -62,7 +63,7 @@ func newConverter(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	converter, err := factory.New(crd, validation.New(crd))
+	converter, err := factory.New(crd, setOf(crd))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +213,7 @@ func TestNewRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			crd := newCRD(&tc.conversion)
-			_, err = factory.New(crd, validation.New(crd))
+			_, err = factory.New(crd, setOf(crd))
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got error %v, want %q", err, tc.want)
 			}
@@ -236,4 +237,13 @@ func TestConvertConcurrently(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// setOf returns the compiled schemas of a CRD.
+func setOf(crd *apiextensionsv1.CustomResourceDefinition) *validation.Set {
+	return validation.New(crd, func() (*apiextensions.CustomResourceDefinition, error) {
+		whole := &apiextensions.CustomResourceDefinition{}
+		return whole, apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd,
+			whole, nil)
+	})
 }

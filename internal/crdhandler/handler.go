@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	"k8s.io/apiserver/pkg/endpoints/metrics"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/klog/v2"
@@ -215,4 +216,16 @@ func (s *requestScope) subresourceVerb(verb string) http.HandlerFunc {
 
 func internalError(err error, w http.ResponseWriter, req *http.Request, gv schema.GroupVersion) {
 	responsewriters.ErrorNegotiated(apierrors.NewInternalError(err), crds.Codecs, gv, w, req)
+}
+
+// instrumented wraps a verb in upstream's request metrics.
+func instrumented(handle http.HandlerFunc, info *request.RequestInfo, deprecated bool) http.HandlerFunc {
+	measured := metrics.InstrumentHandlerFunc(strings.ToUpper(info.Verb), info.APIGroup, info.APIVersion, info.Resource,
+		info.Subresource, metrics.CleanScope(info), metrics.APIServerComponent, deprecated, "", handle)
+	if info.Verb != "watch" && info.Verb != connectVerb {
+		return measured
+	}
+	return func(w http.ResponseWriter, req *http.Request) {
+		metrics.RecordLongRunning(req, info, metrics.APIServerComponent, func() { measured(w, req) })
+	}
 }

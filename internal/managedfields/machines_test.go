@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -60,7 +61,7 @@ func machinesCRD(t testing.TB) *apiextensionsv1.CustomResourceDefinition {
 func configOf(t testing.TB, version, subresource string) Config {
 	t.Helper()
 	crd := machinesCRD(t)
-	schemas := validation.New(crd)
+	schemas := setOf(crd)
 	converters, err := conversion.NewFactory(nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -84,4 +85,13 @@ func configOf(t testing.TB, version, subresource string) Config {
 // noMachine returns the live object of a machine that does not exist yet.
 func noMachine() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Machine"}}
+}
+
+// setOf returns the compiled schemas of a CRD.
+func setOf(crd *apiextensionsv1.CustomResourceDefinition) *validation.Set {
+	return validation.New(crd, func() (*apiextensions.CustomResourceDefinition, error) {
+		whole := &apiextensions.CustomResourceDefinition{}
+		return whole, apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd,
+			whole, nil)
+	})
 }

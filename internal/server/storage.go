@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/crd-server/crd-server/internal/allocator"
 	"github.com/crd-server/crd-server/internal/builtin"
 	"github.com/crd-server/crd-server/internal/crds"
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
@@ -70,4 +72,14 @@ func newStorage(o *ValidOptions, connection *etcd.Connection, transformer *encry
 // size estimates the size of a resource. See filters.Sizes.
 func (s *storage) size(group, plural string) (objects int, bytes int64) {
 	return s.store.Size(s.folders.Folder(schema.GroupResource{Group: group, Resource: plural}))
+}
+
+// folders returns the folders of the resources in etcd.
+func (o *Options) folders() *etcd.Folders {
+	folders := etcd.NewFolders(o.Etcd.Root())
+	for _, d := range builtin.Definitions(o.builtinTier()) {
+		folders.Add(d.StorageFolder(), d.GroupVersionResource().GroupResource())
+	}
+	folders.Add(allocator.PortsFolder, corev1.Resource("servicenodeportallocations")) // its name in kube-apiserver
+	return folders
 }

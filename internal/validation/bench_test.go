@@ -106,7 +106,7 @@ func sampleObject(t testing.TB, name string) *unstructured.Unstructured {
 	obj.SetUID("5b0f4f0a-4ee8-4d5e-9f24-8a1e9a3a2f57")
 	obj.SetResourceVersion("1")
 	obj.SetGeneration(1)
-	if err := New(readSample(t, name)).Default(obj.Object, MaxDefaults); err != nil {
+	if err := newSet(readSample(t, name)).Default(obj.Object, MaxDefaults); err != nil {
 		t.Fatal(err)
 	}
 	return obj
@@ -164,7 +164,7 @@ func eachCase(b *testing.B, run func(b *testing.B, c benchCase, v *Version)) {
 	for _, c := range benchCases(b) {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()
-			run(b, c, New(c.crd).Version(c.crd.Spec.Versions[0].Name))
+			run(b, c, newSet(c.crd).Version(c.crd.Spec.Versions[0].Name))
 		})
 	}
 }
@@ -249,7 +249,7 @@ func BenchmarkValidateStatusUpdate(b *testing.B) {
 
 // BenchmarkRejected validates an update that a rule refuses.
 func BenchmarkRejected(b *testing.B) {
-	v, old := New(readCRD(b, "machines")).Version("v1"), machine(b)
+	v, old := newSet(readCRD(b, "machines")).Version("v1"), machine(b)
 	obj := old.DeepCopy()
 	obj.Object["spec"].(map[string]any)["replicas"] = int64(10001)
 	b.ReportAllocs()
@@ -319,7 +319,7 @@ func BenchmarkCompile(b *testing.B) {
 		b.Run(part.name, func(b *testing.B) {
 			eachCase(b, func(b *testing.B, c benchCase, v *Version) {
 				for b.Loop() {
-					if err := part.compile(New(c.crd).Version(v.Name())); err != nil {
+					if err := part.compile(newSet(c.crd).Version(v.Name())); err != nil {
 						b.Fatal(err)
 					}
 				}

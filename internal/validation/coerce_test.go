@@ -126,7 +126,7 @@ func TestCoerce(t *testing.T) {
 				tc.crd = "widgets"
 			}
 			obj := object(t, tc.in)
-			unknown, err := New(readCRD(t, tc.crd)).Coerce(obj, tc.options)
+			unknown, err := newSet(readCRD(t, tc.crd)).Coerce(obj, tc.options)
 			if tc.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.err) {
 					t.Fatalf("got error %v, want %q", err, tc.err)
@@ -193,7 +193,7 @@ func TestDefault(t *testing.T) {
 				tc.crd = "widgets"
 			}
 			obj := object(t, tc.in)
-			if err := New(readCRD(t, tc.crd)).Default(obj, MaxDefaults); err != nil {
+			if err := newSet(readCRD(t, tc.crd)).Default(obj, MaxDefaults); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(object(t, tc.want), obj); diff != "" {
@@ -209,7 +209,7 @@ func TestNewKeepsTheCRD(t *testing.T) {
 	for _, name := range []string{"widgets", "relics"} {
 		crd := readCRD(t, name)
 		before := crd.DeepCopy()
-		set := New(crd)
+		set := newSet(crd)
 		for _, v := range crd.Spec.Versions {
 			compileAll(t, set.Version(v.Name))
 		}
@@ -237,7 +237,7 @@ func compileAll(t testing.TB, v *Version) {
 // TestReadBuildsNoValidator tests that decoding compiles nothing but the structural schema.
 func TestReadBuildsNoValidator(t *testing.T) {
 	t.Parallel()
-	set := New(readCRD(t, "widgets"))
+	set := newSet(readCRD(t, "widgets"))
 	obj := object(t, widget("color: red"))
 	if _, err := set.Coerce(obj, CoerceOptions{DropInvalidMetadata: true, RepairGeneration: true}); err != nil {
 		t.Fatal(err)
@@ -277,7 +277,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":[]}`), true, true, true)
 	f.Add([]byte(`{"kind":null}`), true, true, true)
 
-	sets := []*Set{New(readCRD(f, "widgets")), New(readCRD(f, "relics"))}
+	sets := []*Set{newSet(readCRD(f, "widgets")), newSet(readCRD(f, "relics"))}
 	f.Fuzz(func(t *testing.T, data []byte, drop, repair, unknown bool) {
 		options := CoerceOptions{DropInvalidMetadata: drop, RepairGeneration: repair, ReturnUnknownFieldPaths: unknown}
 		for _, set := range sets {

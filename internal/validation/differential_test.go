@@ -75,7 +75,7 @@ func upstream(t testing.TB, crd *apiextensionsv1.CustomResourceDefinition,
 		must(apiextensionsv1.Convert_v1_CustomResourceSubresourceScale_To_apiextensions_CustomResourceSubresourceScale(
 			sub.Scale, scaleSpec, nil))
 	}
-	kind := New(crd).kind.WithVersion(version.Name)
+	kind := newSet(crd).kind.WithVersion(version.Name)
 	s := customresource.NewStrategy(nil, crd.Spec.Scope == apiextensionsv1.NamespaceScoped, kind, object,
 		statusValidator, structural, statusSpec, scaleSpec, version.SelectableFields)
 	return s, customresource.NewStatusStrategy(s)
@@ -91,7 +91,7 @@ func TestAgainstUpstream(t *testing.T) {
 	}
 	for _, name := range []string{"widgets", "relics"} {
 		crd := readCRD(t, name)
-		set := New(crd)
+		set := newSet(crd)
 		for i := range crd.Spec.Versions {
 			version := &crd.Spec.Versions[i]
 			t.Run(name+"/"+version.Name, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestOneOfAgainstUpstream(t *testing.T) {
 	t.Parallel()
 	crd := readCRD(t, "widgets")
 	main, status := upstream(t, crd, &crd.Spec.Versions[1])
-	ours := New(crd).Version("v2")
+	ours := newSet(crd).Version("v2")
 	for _, tc := range []struct{ old, new string }{
 		{"choice: {a: q, b: xx}", "choice: {a: q, b: x}"},
 		{"choice: {a: x, b: q}", "choice: {a: x, b: r}"},

@@ -301,7 +301,7 @@ func TestCheckKnowsOrdinaryObjects(t *testing.T) {
 	t.Parallel()
 	for _, c := range benchCases(t) {
 		if got := compileFast(t,
-			New(c.crd).Version(c.crd.Spec.Versions[0].Name)).root.check(newVisit(t.Context()), c.obj.Object); got != valid {
+			newSet(c.crd).Version(c.crd.Spec.Versions[0].Name)).root.check(newVisit(t.Context()), c.obj.Object); got != valid {
 			t.Errorf("%s: verdict %d", c.name, got)
 		}
 	}

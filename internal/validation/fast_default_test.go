@@ -39,7 +39,7 @@ func TestDefaultIsBounded(t *testing.T) {
 		"items": {Type: "array", Items: items}, "lists": {Type: "array", Items: lists},
 		"named": {Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Schema: &item}},
 	}
-	set := New(crd)
+	set := newSet(crd)
 	fits := MaxDefaults / (1 + 4 + 1 + 1000) // the text and its name
 	named := func(count int) map[string]any {
 		members := map[string]any{}

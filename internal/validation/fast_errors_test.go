@@ -235,7 +235,7 @@ func TestUnchangedErrorsAgainstUpstream(t *testing.T) {
 	t.Parallel()
 	crd := manyErrorsCRD()
 	main, _ := upstream(t, crd, &crd.Spec.Versions[0])
-	ours := New(crd).Version("v1")
+	ours := newSet(crd).Version("v1")
 	random := rand.New(rand.NewPCG(3, 4))
 	for round := range 60 {
 		old := object(t,
@@ -268,7 +268,7 @@ func TestUnchangedErrorsAgainstUpstream(t *testing.T) {
 }
 
 // manyErrorsVersion returns a version with a list and fields that must be strings.
-func manyErrorsVersion() *Version { return New(manyErrorsCRD()).Version("v1") }
+func manyErrorsVersion() *Version { return newSet(manyErrorsCRD()).Version("v1") }
 
 func manyErrorsCRD() *apiextensionsv1.CustomResourceDefinition {
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}

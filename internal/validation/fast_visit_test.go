@@ -19,7 +19,7 @@ const expensive = "(a?){900}b"
 func textVersion(schema apiextensionsv1.JSONSchemaProps) *Version {
 	crd := manyErrorsCRD()
 	crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["text"] = schema
-	return New(crd).Version("v1")
+	return newSet(crd).Version("v1")
 }
 
 func withText(text any) *unstructured.Unstructured {

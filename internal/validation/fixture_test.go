@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -48,4 +49,13 @@ func wrap(t testing.TB, text string) *unstructured.Unstructured {
 func widget(spec string) string {
 	return `{apiVersion: example.com/v1, kind: Widget, metadata: {name: w, namespace: default, uid: u, resourceVersion: ` +
 		`"1", generation: 1, creationTimestamp: "2026-01-01T00:00:00Z"}, spec: {` + spec + `}}`
+}
+
+// newSet returns the set of a CRD that is in memory with its schemas.
+func newSet(crd *apiextensionsv1.CustomResourceDefinition) *Set {
+	return New(crd, func() (*apiextensions.CustomResourceDefinition, error) {
+		whole := &apiextensions.CustomResourceDefinition{}
+		return whole, apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd,
+			whole, nil)
+	})
 }

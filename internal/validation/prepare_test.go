@@ -42,7 +42,7 @@ func TestEqualJSON(t *testing.T) {
 func TestPrepareForStatusUpdateShares(t *testing.T) {
 	t.Parallel()
 	obj, old := machine(t), machine(t)
-	New(readCRD(t, "machines")).Version("v1").PrepareForStatusUpdate(obj, old)
+	newSet(readCRD(t, "machines")).Version("v1").PrepareForStatusUpdate(obj, old)
 	obj.SetLabels(map[string]string{"new": "label"})
 	obj.SetManagedFields(nil)
 	obj.SetResourceVersion("")

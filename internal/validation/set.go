@@ -9,7 +9,7 @@ import (
 
 // Set holds the compiled schemas of all versions of one CRD, served or not. It is safe for concurrent use.
 type Set struct {
-	// crd has no schemas if the set was made by NewLazy; load returns them.
+	// crd has no schemas. load returns it with them.
 	crd  *apiextensionsv1.CustomResourceDefinition
 	load func() (*apiextensions.CustomResourceDefinition, error)
 	// kind is the kind of the custom resources. The set leaves objects of other kinds alone.
@@ -18,19 +18,10 @@ type Set struct {
 	types    *typeConverter
 }
 
-// New returns the set of a CRD. It compiles nothing. The caller must not modify crd any more.
-func New(crd *apiextensionsv1.CustomResourceDefinition) *Set {
-	return NewLazy(crd, func() (*apiextensions.CustomResourceDefinition, error) {
-		whole := &apiextensions.CustomResourceDefinition{}
-		return whole, apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(crd,
-			whole, nil)
-	})
-}
-
-// NewLazy returns the set of a CRD that is held in memory without its schemas, which are the largest part of it. crd
+// New returns the set of a CRD that is held in memory without its schemas, which are the largest part of it. crd
 // needs everything but the schemas. The set calls load whenever it compiles a part. It does not keep the result, but
 // may modify it.
-func NewLazy(
+func New(
 	crd *apiextensionsv1.CustomResourceDefinition, load func() (*apiextensions.CustomResourceDefinition, error),
 ) *Set {
 	kind := crd.Status.AcceptedNames.Kind

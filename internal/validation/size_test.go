@@ -17,7 +17,7 @@ func TestBytes(t *testing.T) {
 	crds := weighedCRDs(t)
 	sets := make([]*Set, len(crds))
 	for n, crd := range crds {
-		sets[n] = New(crd)
+		sets[n] = newSet(crd)
 	}
 	each := func(compile func(v *Version) error) {
 		for _, set := range sets {

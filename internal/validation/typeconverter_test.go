@@ -45,7 +45,7 @@ func TestTypesAgainstUpstream(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"widgets", "relics"} {
 		crd := readCRD(t, name)
-		set := New(crd)
+		set := newSet(crd)
 		theirs, err := schemaconv.ToSchemaFromOpenAPI(upstreamModels(t, crd), crd.Spec.PreserveUnknownFields)
 		if err != nil {
 			t.Fatal(err)
@@ -110,7 +110,7 @@ func TestTypeConverterAgainstUpstream(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"widgets", "relics"} {
 		crd := readCRD(t, name)
-		set := New(crd)
+		set := newSet(crd)
 		theirs, err := managedfields.NewTypeConverter(upstreamModels(t, crd), crd.Spec.PreserveUnknownFields)
 		if err != nil {
 			t.Fatal(err)
@@ -198,7 +198,7 @@ func typing(converter managedfields.TypeConverter, obj, old *unstructured.Unstru
 
 func TestTypeConverterScale(t *testing.T) {
 	t.Parallel()
-	converter := New(readCRD(t, "widgets")).TypeConverter()
+	converter := newSet(readCRD(t, "widgets")).TypeConverter()
 	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 3}}
 	scale.Name = "a"
 	scale.SetGroupVersionKind(autoscalingv1.SchemeGroupVersion.WithKind("Scale"))
@@ -219,7 +219,7 @@ func TestTypeConverterScale(t *testing.T) {
 // write, because the library recognizes the error.
 func TestFieldManagerDropsUnknownVersions(t *testing.T) {
 	t.Parallel()
-	set := New(readCRD(t, "widgets"))
+	set := newSet(readCRD(t, "widgets"))
 	converter := set.TypeConverter()
 	v := set.Version("v1")
 	gvk := v.set.kind.WithVersion("v1")
@@ -267,7 +267,7 @@ type creator struct{ runtime.ObjectCreater }
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"widgets", "relics"} {
-		set := New(readCRD(t, name))
+		set := newSet(readCRD(t, name))
 		converter := set.TypeConverter()
 		done := make(chan struct{})
 		const workers = 8

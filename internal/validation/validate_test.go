@@ -123,7 +123,7 @@ func TestValidateCreate(t *testing.T) {
 			if tc.edit != nil {
 				tc.edit(obj.Object)
 			}
-			got := texts(New(readCRD(t, "widgets")).Version("v1").ValidateCreate(context.Background(), obj))
+			got := texts(newSet(readCRD(t, "widgets")).Version("v1").ValidateCreate(context.Background(), obj))
 			// Properties are validated in random order.
 			slices.Sort(got)
 			slices.Sort(tc.want)
@@ -169,7 +169,7 @@ func TestValidateUpdate(t *testing.T) {
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got := texts(New(readCRD(t, "widgets")).Version("v1").ValidateUpdate(context.Background(),
+			got := texts(newSet(readCRD(t, "widgets")).Version("v1").ValidateUpdate(context.Background(),
 				wrap(t, widget(tc.new)), wrap(t, widget(tc.old))))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -220,7 +220,7 @@ func TestValidateStatusUpdate(t *testing.T) {
 					into["status"] = object(t, *text)
 				}
 			}
-			got := texts(New(readCRD(t, "widgets")).Version("v1").ValidateStatusUpdate(context.Background(), obj, old))
+			got := texts(newSet(readCRD(t, "widgets")).Version("v1").ValidateStatusUpdate(context.Background(), obj, old))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
@@ -230,7 +230,7 @@ func TestValidateStatusUpdate(t *testing.T) {
 
 func TestWithoutStructuralSchema(t *testing.T) {
 	t.Parallel()
-	set := New(readCRD(t, "relics"))
+	set := newSet(readCRD(t, "relics"))
 	ctx := context.Background()
 	obj := wrap(t,
 		"{apiVersion: example.com/v1, kind: Relic, metadata: {name: a, resourceVersion: '1'}, spec: {age: 1, other: 2}}")

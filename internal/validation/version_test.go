@@ -10,7 +10,7 @@ import (
 
 func TestVersion(t *testing.T) {
 	t.Parallel()
-	set := New(readCRD(t, "widgets"))
+	set := newSet(readCRD(t, "widgets"))
 	if set.Version("v9") != nil {
 		t.Error("v9 should not exist")
 	}
@@ -53,7 +53,7 @@ func TestSelectableFields(t *testing.T) {
 	crd.Spec.Versions[0].SelectableFields = append(crd.Spec.Versions[0].SelectableFields,
 		apiextensionsv1.SelectableField{JSONPath: ".spec.free.deep.er"},
 	)
-	v := New(crd).Version("v1")
+	v := newSet(crd).Version("v1")
 	for _, tc := range []struct {
 		spec string
 		want [3]string

@@ -3,6 +3,7 @@ package admission
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 	"time"
@@ -32,6 +33,7 @@ import (
 
 	"github.com/crd-server/crd-server/internal/access/hostcluster"
 	"github.com/crd-server/crd-server/internal/boundedhttp"
+	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
 // plugins are the enabled plugins with the informers that they read from.
@@ -156,3 +158,25 @@ var configScheme = func() *runtime.Scheme {
 	install.Install(scheme)
 	return scheme
 }()
+
+// reinvocation is the name of the plugin that calls those of the resource again. It is the first of all.
+const reinvocation = "Reinvocation"
+
+// reinvoker calls the plugins of the resource again after a webhook or a policy has changed an object, as
+// kube-apiserver calls its own: a container that a webhook adds to a pod gets limits and a token too. The handler has
+// called them first.
+type reinvoker struct{ *admission.Handler }
+
+var _ admission.MutationInterface = reinvoker{}
+
+func newReinvoker(io.Reader) (admission.Interface, error) {
+	return reinvoker{admission.NewHandler(admission.Create, admission.Update)}, nil
+}
+
+// Admit implements admission.MutationInterface.
+func (reinvoker) Admit(ctx context.Context, attributes admission.Attributes, _ admission.ObjectInterfaces) error {
+	if !attributes.GetReinvocationContext().IsReinvoke() {
+		return nil
+	}
+	return resource.MutateAgain(ctx)
+}

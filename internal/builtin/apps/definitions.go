@@ -17,7 +17,7 @@ func Definitions() []*resource.Definition {
 				{Name: "scale", Scale: scale},
 				{Name: "status", Strategy: controllerStatus},
 			},
-			Columns: controllerColumns, OrphansDependents: true,
+			Columns: replicatedColumns[*corev1.ReplicationController](), OrphansDependents: true,
 			Fields: &resource.Fields{Values: resource.Paths(&corev1.ReplicationController{}, "status.replicas")},
 		},
 		{
@@ -49,7 +49,7 @@ func Definitions() []*resource.Definition {
 				{Name: "scale", Scale: scale},
 				{Name: "status", Strategy: replicaSetStatus},
 			},
-			Columns: replicaSetColumns,
+			Columns: replicatedColumns[*appsv1.ReplicaSet](),
 		},
 		{
 			Object: &appsv1.StatefulSet{}, ShortNames: []string{"sts"}, Categories: all, Namespaced: true,

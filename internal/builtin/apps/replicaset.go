@@ -45,12 +45,15 @@ func defaultReplicaSet(obj runtime.Object) {
 	podspec.DefaultTemplate(&spec.Template)
 }
 
-var replicaSetColumns = resource.Columns[*appsv1.ReplicaSet]{
-	{Name: "Desired", Type: "integer", Field: "spec.replicas"},
-	{Name: "Current", Type: "integer", Field: "status.replicas"},
-	{Name: "Ready", Type: "integer", Field: "status.readyReplicas"},
-	{Name: "Age"},
-	{Name: "Containers", Wide: true, Field: "spec.template.spec.containers[*].name", Doc: podspec.NamesDoc},
-	{Name: "Images", Wide: true, Field: "spec.template.spec.containers[*].image", Doc: podspec.ImagesDoc},
-	{Name: "Selector", Wide: true, Field: "spec.selector"},
+// replicatedColumns returns the columns of ReplicaSets and ReplicationControllers.
+func replicatedColumns[T runtime.Object]() resource.Columns[T] {
+	return resource.Columns[T]{
+		{Name: "Desired", Type: "integer", Field: "spec.replicas"},
+		{Name: "Current", Type: "integer", Field: "status.replicas"},
+		{Name: "Ready", Type: "integer", Field: "status.readyReplicas"},
+		{Name: "Age"},
+		{Name: "Containers", Wide: true, Field: "spec.template.spec.containers[*].name", Doc: podspec.NamesDoc},
+		{Name: "Images", Wide: true, Field: "spec.template.spec.containers[*].image", Doc: podspec.ImagesDoc},
+		{Name: "Selector", Wide: true, Field: "spec.selector"},
+	}
 }

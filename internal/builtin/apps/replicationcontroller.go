@@ -51,13 +51,3 @@ func checkController(c *corev1.ReplicationController) field.ErrorList {
 	}
 	return append(errs, rules.NonNegatives(spec, specPath, "replicas", "minReadySeconds")...)
 }
-
-var controllerColumns = resource.Columns[*corev1.ReplicationController]{
-	{Name: "Desired", Type: "integer", Field: "spec.replicas"},
-	{Name: "Current", Type: "integer", Field: "status.replicas"},
-	{Name: "Ready", Type: "integer", Field: "status.readyReplicas"},
-	{Name: "Age"},
-	{Name: "Containers", Wide: true, Field: "spec.template.spec.containers[*].name", Doc: podspec.NamesDoc},
-	{Name: "Images", Wide: true, Field: "spec.template.spec.containers[*].image", Doc: podspec.ImagesDoc},
-	{Name: "Selector", Wide: true, Field: "spec.selector"},
-}

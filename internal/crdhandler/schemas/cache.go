@@ -175,7 +175,7 @@ func Compile(converters *conversion.Factory, record *crds.Record) (*Compiled, er
 	if err != nil {
 		return nil, fmt.Errorf("decoding CustomResourceDefinition %s: %w", record.Name, err)
 	}
-	set := validation.NewLazy(definition, record.Internal)
+	set := validation.New(definition, record.Internal)
 	converter, err := converters.New(definition, set)
 	if err != nil {
 		return nil, fmt.Errorf("conversion of CustomResourceDefinition %s: %w", record.Name, err)

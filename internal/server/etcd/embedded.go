@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
@@ -15,6 +16,7 @@ import (
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Connection is a connection to etcd.
@@ -137,3 +139,27 @@ func logger() *zap.Logger {
 	c.Level = zap.NewAtomicLevelAt(zapcore.DPanicLevel)
 	return zap.Must(c.Build())
 }
+
+// shownMetrics are those metrics of the embedded etcd that the server shows: the disk, and the size of the database.
+var shownMetrics = sets.New(
+	"etcd_disk_backend_commit_duration_seconds",
+	"etcd_disk_wal_fsync_duration_seconds",
+	"etcd_disk_wal_write_bytes_total",
+	"etcd_mvcc_db_total_size_in_bytes",
+	"etcd_mvcc_db_total_size_in_use_in_bytes",
+	"etcd_server_proposals_pending",
+	"etcd_server_quota_backend_bytes",
+	"etcd_server_slow_apply_total",
+)
+
+// embeddedMetrics gathers the metrics of the embedded etcd, which registers them in Prometheus' default registry.
+var embeddedMetrics = prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+	all, err := prometheus.DefaultGatherer.Gather()
+	shown := all[:0]
+	for _, family := range all {
+		if shownMetrics.Has(family.GetName()) {
+			shown = append(shown, family)
+		}
+	}
+	return shown, err
+})
