@@ -27,8 +27,8 @@ type Codec struct {
 	Version, Storage schema.GroupVersion
 	// CBOR stores CBOR instead of JSON.
 	CBOR bool
-	// Admitted is set when plugins begin to admit objects. They may change an object after it was decoded (A5). Without
-	// them an encoded object reads back unchanged, so a write knows its view without decoding it.
+	// Admitted is set when mutating admission begins. It may change an object after it was decoded (A5). Without it an
+	// encoded object reads back unchanged, so a write knows its view without decoding it.
 	Admitted atomic.Bool
 }
 

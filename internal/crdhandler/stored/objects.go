@@ -31,7 +31,7 @@ type Objects struct {
 	// Viewer makes the views of this version: the bytes that it serves.
 	Viewer *dynamicstorage.Viewer
 	Codec  Codec
-	// Admitted is set before plugins admit an object; nil if the codec need not know.
+	// Admitted is set before mutating admission changes an object; nil if the codec need not know.
 	Admitted *atomic.Bool
 	// Protobuf is nil if the objects have no protobuf.
 	Protobuf *Protobuf

@@ -31,7 +31,7 @@ type Admission struct {
 	Target
 	User user.Info
 
-	// mutating and validating are nil if there is no admission of that sort.
+	// mutating and validating are those of Policy.Admission, nil if there is no admission of that sort.
 	mutating   admission.MutationInterface
 	validating admission.ValidationInterface
 }
@@ -137,7 +137,7 @@ func (a *Admission) mutate(ctx context.Context, e Event) error {
 	return checkAdmitted(e.Obj)
 }
 
-// checkAdmitted refuses an object that admission plugins have made larger than a body may be.
+// checkAdmitted refuses an object that mutating admission has made larger than a body may be.
 func checkAdmitted(obj runtime.Object) error {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
@@ -267,19 +267,20 @@ type Policy struct {
 	Namespaces NamespaceLifecycle
 	// Quotas limit what the objects in namespaces use; nil for no limits.
 	Quotas ResourceQuotas
-	// Admission admits objects before they are stored; nil admits all.
+	// Admission is mutating and validating admission: webhooks, policies, and what a program that embeds the server
+	// adds. It admits objects before they are stored; nil admits all. The plugins of single endpoints are in Hooks.
 	Admission admission.Interface
 }
 
-// admits reports whether plugins admit objects at present. They have nothing to do while there are no webhooks and
-// policies.
+// admits reports whether Admission has anything to do at present. Webhooks and policies have nothing while there are
+// none.
 func (p *Policy) admits() bool {
 	a := p.Admission
 	return a != nil && (a.Handles(admission.Create) || a.Handles(admission.Update) || a.Handles(admission.Delete))
 }
 
 // NamespaceLifecycle decides about namespaces as the admission plugin of that name. It comes before all other
-// admission.
+// admission. Package controllers/namespaces implements it.
 type NamespaceLifecycle interface {
 	// ForCreate returns a condition for the commit of a new object in a namespace, which holds while the decision is
 	// right. If it does not hold, ForCreate is called again, with fresh. attributes are those of the request.
@@ -291,6 +292,7 @@ type NamespaceLifecycle interface {
 }
 
 // ResourceQuotas decides about objects as the admission plugin ResourceQuota. It comes after all other admission.
+// Package controllers/quota implements it.
 type ResourceQuotas interface {
 	// Updates reports whether updates at an endpoint may change what an object uses.
 	Updates(resource schema.GroupResource, subresource string) bool

@@ -104,7 +104,7 @@ func (e *Endpoint) writtenScale(ctx context.Context, res Result) (runtime.Object
 	return scale, nil
 }
 
-// update is one call of Retry.
+// update is one call of Retry, for any verb.
 type update struct {
 	*Endpoint
 	key     string
