@@ -10,8 +10,8 @@ import (
 	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
-// Index has the stored roles and bindings, by subject. It shows what it has observed; Follow runs until it shows a
-// write of this process, before the write is answered.
+// Index has the stored roles and bindings, by subject. Run observes them. After Follow, a write of them by this process
+// is not answered before the index shows it.
 type Index struct {
 	// current is what decisions read.
 	current atomic.Pointer[state]
