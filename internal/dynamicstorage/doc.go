@@ -7,7 +7,8 @@
 //
 //   - feed.go watches the whole prefix, with one watch on a stream of its own (feedwatch.go), and hands
 //     events to their resources. progress.go asks etcd how far that watch is. history.go finds out
-//     whether etcd was restored from a backup, and outage.go knows whether it answers.
+//     whether etcd was restored from a backup, and outage.go knows whether it answers, and
+//     sends it the requests of reads and writes.
 //   - resource.go applies them to the ordered entries of cache.go and to the recent events of ring.go.
 //   - scope.go finds the watchers that watch the key: of all objects, of a namespace, of an object.
 //   - delivery.go wakes them, at a limited rate under load.
