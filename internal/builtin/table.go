@@ -56,7 +56,8 @@ func All() []*resource.Definition {
 	))...)
 }
 
-// controllers returns the resources that nearly every controller uses.
+// controllers returns the resources that nearly every controller uses. The other rows are in the packages of their
+// groups.
 func controllers() []*resource.Definition {
 	return []*resource.Definition{
 		{

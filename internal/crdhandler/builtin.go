@@ -36,7 +36,8 @@ type builtinEndpoints struct {
 	subresources map[string]*requestScope
 }
 
-// newBuiltins returns the endpoints of the built-in resources and of CRDs. They share nothing but the store.
+// newBuiltins returns the endpoints of the built-in resources and of CRDs. They share nothing but the store. Those of
+// CRDs are called definitions here; the Definitions of config.Builtin are the rows of the table.
 func newBuiltins(config *Config) map[schema.GroupVersionResource]*builtinEndpoints {
 	definitions := newDefinitionEndpoints(config)
 	all := map[schema.GroupVersionResource]*builtinEndpoints{definitions.main.Resource: definitions}

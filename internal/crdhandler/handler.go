@@ -138,7 +138,7 @@ func (h *crdHandler) serveCustomResource(w http.ResponseWriter, req *http.Reques
 		version.main.err(apierrors.NewNotFound(gr, info.Name), w, req)
 		return
 	}
-	defer crdInfo.schemas.UpdateSize()
+	defer crdInfo.schemas.UpdateSize() // the request may compile parts of them
 	instrumented(handle, info, len(version.warnings) > 0)(w, req)
 }
 

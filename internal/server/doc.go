@@ -1,10 +1,10 @@
 // Package server is the composition root: it turns Options into a running crd-server and stops it again.
 //
 // Begin with Run (run.go), which names the phases of start and stop in order. assemble makes the parts of a server in
-// the order in which they depend on each other: the storage (storage.go), access (access.go), the handlers (compose.go,
-// router.go) and the controllers (controllers.go). No field of them is set later. The server asks itself through one
-// client, which is made before access. Its requests wait until the server is able to answer (inprocess.go). The rest of
-// this package is:
+// the order in which they depend on each other: the storage (storage.go), access (access.go), the handlers and the
+// controllers (compose.go, which calls controllers.go), and the routes (router.go). No field of them is set later. The
+// server asks itself through one client, which is made before access. Its requests wait until the server is able to
+// answer (inprocess.go). The rest of this package is:
 //
 //   - options.go, flags.go and validate.go: Options, their flags and their mistakes;
 //   - process.go: what the command sets for the whole process, such as feature gates, logs and GC;
