@@ -12,7 +12,7 @@ func Definitions() []*resource.Definition {
 	return []*resource.Definition{
 		{
 			Object:   &resourcev1.DeviceClass{},
-			Strategy: classRules.Rules(), Columns: resource.NameAndAge, ReturnsDeleted: true,
+			Strategy: classStrategy(), Columns: resource.NameAndAge, ReturnsDeleted: true,
 		},
 		{
 			Object:   &resourcev1.DeviceTaintRule{},

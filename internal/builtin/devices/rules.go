@@ -8,6 +8,17 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
 
+// classStrategy returns the strategy of classes. White space in the parameters of drivers is no change.
+func classStrategy() resource.Strategy {
+	rules := classRules.Rules()
+	rules.PrepareUpdate = func(c, old *resourcev1.DeviceClass) {
+		if !same(&c.Spec, &old.Spec) {
+			c.Generation = old.Generation + 1
+		}
+	}
+	return rules
+}
+
 var classRules = resource.Plain[*resourcev1.DeviceClass]{
 	Counts: true,
 	Check: func(c *resourcev1.DeviceClass) field.ErrorList {
