@@ -49,9 +49,18 @@ func checkClaim(limits *corev1.LimitRangeSpec, obj runtime.Object) (errs []error
 	return errs
 }
 
-// total returns the requests and limits of a whole pod: those of its containers, or its own. Its status does not count.
+// total returns the requests and limits of a whole pod: those of its containers, or its own of CPU and memory. Its
+// status does not count.
 func total(spec *corev1.PodSpec) (requests, limits corev1.ResourceList) {
 	pod, options := &corev1.Pod{Spec: *spec}, resourcehelper.PodResourcesOptions{ExcludeOverhead: true}
+	if own := spec.Resources.DeepCopy(); own != nil {
+		isOther := func(name corev1.ResourceName, _ apiresource.Quantity) bool {
+			return name != corev1.ResourceCPU && name != corev1.ResourceMemory
+		}
+		maps.DeleteFunc(own.Requests, isOther)
+		maps.DeleteFunc(own.Limits, isOther)
+		pod.Spec.Resources = own
+	}
 	return resourcehelper.PodRequests(pod, options), resourcehelper.PodLimits(pod, options)
 }
 

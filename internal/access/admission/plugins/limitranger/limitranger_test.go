@@ -91,9 +91,14 @@ func TestTotal(t *testing.T) {
 	if got := show(); got != "2100m 5Mi 3 5Mi" {
 		t.Errorf("the pod requests %s", got)
 	}
-	pod.Spec.Resources = &corev1.ResourceRequirements{Requests: list("cpu", "4"), Limits: list("memory", "1Gi")}
+	pod.Spec.Resources = &corev1.ResourceRequirements{
+		Requests: list("cpu", "4", "hugepages-2Mi", "2Mi"), Limits: list("memory", "1Gi", "hugepages-2Mi", "2Mi"),
+	}
 	if got := show(); got != "4 5Mi 3 1Gi" {
 		t.Errorf("with resources of its own, the pod requests %s", got)
+	}
+	if requests, limits := total(&pod.Spec); len(requests) != 2 || len(limits) != 2 {
+		t.Errorf("huge pages of the pod count: %v, %v", requests, limits)
 	}
 }
 
