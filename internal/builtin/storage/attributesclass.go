@@ -1,7 +1,7 @@
 package storage
 
 import (
-	"maps"
+	"reflect"
 
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -22,7 +22,7 @@ func checkAttributesClassUpdate(obj, old *storagev1.VolumeAttributesClass) field
 	return append(
 		rules.When(obj.DriverName != old.DriverName,
 			field.Forbidden(field.NewPath("driverName"), "updates to driverName are forbidden.")),
-		rules.When(!maps.Equal(obj.Parameters, old.Parameters),
+		rules.When(!reflect.DeepEqual(obj.Parameters, old.Parameters),
 			field.Forbidden(field.NewPath("parameters"), "updates to parameters are forbidden."))...)
 }
 

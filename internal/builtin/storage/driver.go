@@ -2,7 +2,9 @@ package storage
 
 import (
 	storagev1 "k8s.io/api/storage/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/crd-server/crd-server/internal/builtin/resource"
 )
@@ -18,7 +20,11 @@ func driverDefinition() *resource.Definition {
 // driverRules returns the rules of CSIDrivers. A new one has no generation, but changes are counted.
 func driverRules() resource.Strategy {
 	rules := resource.Plain[*storagev1.CSIDriver]{
-		Constant: []string{"spec.attachRequired", "spec.volumeLifecycleModes"}, RequiresVersion: true,
+		Constant: []string{"spec.volumeLifecycleModes"}, RequiresVersion: true,
+		CheckUpdate: func(obj, old *storagev1.CSIDriver) field.ErrorList {
+			at := field.NewPath("spec", "attachedRequired") // the name in the errors of kube-apiserver
+			return apivalidation.ValidateImmutableField(obj.Spec.AttachRequired, old.Spec.AttachRequired, at)
+		},
 	}.Rules()
 	rules.PrepareUpdate = resource.Follow[*storagev1.CSIDriver]
 	return rules

@@ -13,20 +13,20 @@ import (
 	"github.com/crd-server/crd-server/internal/builtin/rules"
 )
 
-// sourcesOf returns the names of the sources of a volume, of which it should have one.
-func sourcesOf(spec *corev1.PersistentVolumeSpec) (names []string) {
-	for source, value := range reflect.ValueOf(spec.PersistentVolumeSource).Fields() {
-		if !value.IsNil() {
-			name, _, _ := strings.Cut(source.Tag.Get("json"), ",")
-			names = append(names, name)
-		}
-	}
-	return names
+// sources are the fields of volumes, in the order and with the names of kube-apiserver's errors.
+var sources = []string{
+	"hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte", "cephFS",
+	"iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume", "photonPersistentDisk", "portworxVolume",
+	"azureDisk", "scaleIO", "local", "storageos", "csi",
 }
 
 // checkVolumeSource checks that a volume has one source, and that one.
 func checkVolumeSource(spec *corev1.PersistentVolumeSpec, path *field.Path) (errs field.ErrorList) {
-	names := sourcesOf(spec)
+	source := reflect.ValueOf(spec.PersistentVolumeSource)
+	names := slices.DeleteFunc(slices.Clone(sources), func(name string) bool {
+		isNamed := func(field string) bool { return strings.EqualFold(field, name) }
+		return source.FieldByNameFunc(isNamed).IsNil()
+	})
 	if len(names) == 0 {
 		return field.ErrorList{field.Required(path, "must specify a volume type")}
 	}
@@ -44,7 +44,8 @@ func checkVolumeSource(spec *corev1.PersistentVolumeSpec, path *field.Path) (err
 			field.Required(path.Child("nodeAffinity"), "Local volume requires node affinity"))...)
 	}
 	for _, name := range names[1:] {
-		errs = append(errs, field.Forbidden(path.Child(name), "may not specify more than 1 volume type"))
+		errs = append(errs, rules.When(name != "flexVolume", // which kube-apiserver allows
+			field.Forbidden(path.Child(name), "may not specify more than 1 volume type"))...)
 	}
 	return errs
 }
