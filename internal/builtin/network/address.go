@@ -17,9 +17,12 @@ func checkPort(port int32, path *field.Path) field.ErrorList {
 	return rules.Messages(path, port, validation.IsValidPortNum(int(port)))
 }
 
-// checkEndpointIP returns the errors of an address that others connect to, besides that it must be one.
+// checkEndpointIP returns the errors of an address that others connect to.
 func checkEndpointIP(address string, path *field.Path) field.ErrorList {
 	ip := netutils.ParseIPSloppy(address)
+	if ip == nil {
+		return field.ErrorList{field.Invalid(path, address, "must be a valid IP address")}
+	}
 	refuse := func(is bool, message string) field.ErrorList {
 		return rules.When(is, field.Invalid(path, address, message))
 	}

@@ -96,8 +96,12 @@ func checkClusterIPsUpdate(obj, old *corev1.Service) (errs field.ErrorList) {
 		}
 	}
 	if !IsHeadless(old) && !IsHeadless(obj) {
+		var shown any = families
+		if len(families) != len(old.Spec.IPFamilies) {
+			shown = ips // as kube-apiserver does
+		}
 		for range changed(families, old.Spec.IPFamilies) {
-			errs = append(errs, field.Invalid(ipFamiliesPath.Index(0), families, unchangeable))
+			errs = append(errs, field.Invalid(ipFamiliesPath.Index(0), shown, unchangeable))
 		}
 	}
 	return errs

@@ -40,25 +40,41 @@ func endpointSliceRules() resource.Strategy {
 			return checkEndpointSlice(obj, &discoveryv1.EndpointSlice{})
 		},
 	}.Rules()
-	rules.Prepare = func(obj *discoveryv1.EndpointSlice) { obj.Generation = 1 }
-	rules.PrepareUpdate = countEndpointSliceChange
+	rules.Prepare = func(obj *discoveryv1.EndpointSlice) {
+		obj.Generation = 1
+		dropTopology(obj)
+	}
+	rules.PrepareUpdate = prepareEndpointSliceUpdate
 	return rules
 }
 
-// countEndpointSliceChange counts changes of everything but the metadata, and of the labels.
-func countEndpointSliceChange(obj, old *discoveryv1.EndpointSlice) {
+// dropTopology clears the field that only an old version had.
+func dropTopology(obj *discoveryv1.EndpointSlice) {
+	for n := range obj.Endpoints {
+		obj.Endpoints[n].DeprecatedTopology = nil
+	}
+}
+
+// prepareEndpointSliceUpdate counts changes of everything but the metadata, and of the labels.
+func prepareEndpointSliceUpdate(obj, old *discoveryv1.EndpointSlice) {
 	after, before := *obj, *old
 	after.ObjectMeta, before.ObjectMeta = metav1.ObjectMeta{Labels: obj.Labels}, metav1.ObjectMeta{Labels: old.Labels}
 	if !apiequality.Semantic.DeepEqual(after, before) {
 		obj.Generation = old.Generation + 1
 	}
+	if !apiequality.Semantic.DeepEqual(obj.Endpoints, old.Endpoints) {
+		dropTopology(obj)
+	}
 }
 
-// checkEndpointSlice returns the errors of the addresses of an EndpointSlice. Those that were stored may stay.
+// checkEndpointSlice returns the errors of the addresses of an EndpointSlice and of their type. Endpoints that were
+// stored may stay.
 func checkEndpointSlice(obj, old *discoveryv1.EndpointSlice) (errs field.ErrorList) {
-	if obj.AddressType == discoveryv1.AddressTypeFQDN ||
-		apiequality.Semantic.DeepEqual(obj.Endpoints, old.Endpoints) {
-		return nil
+	at, fqdn := field.NewPath("addressType"), discoveryv1.AddressTypeFQDN
+	errs = append(rules.When(obj.AddressType == "", resource.Missing(at)), rules.Known(
+		cmp.Or(obj.AddressType, fqdn), at, fqdn, discoveryv1.AddressTypeIPv4, discoveryv1.AddressTypeIPv6)...)
+	if obj.AddressType == fqdn || apiequality.Semantic.DeepEqual(obj.Endpoints, old.Endpoints) {
+		return errs
 	}
 	for n, endpoint := range obj.Endpoints {
 		path := field.NewPath("endpoints").Index(n).Child("addresses")

@@ -60,8 +60,11 @@ func checkService(obj, old *corev1.Service) field.ErrorList {
 func checkExternalIPs(ips, stored []string) (errs field.ErrorList) {
 	for n, ip := range ips {
 		at := specPath.Child("externalIPs").Index(n)
-		errs = append(errs, checkNew(ip, stored, at, validation.IsValidIP)...)
-		errs = append(errs, checkEndpointIP(ip, at)...)
+		wrong := checkNew(ip, stored, at, validation.IsValidIP)
+		if len(wrong) == 0 {
+			wrong = checkEndpointIP(ip, at)
+		}
+		errs = append(errs, wrong...)
 	}
 	return errs
 }
