@@ -71,13 +71,17 @@ func (p Plain[T]) Status() Subresource {
 	}
 }
 
-func (p Plain[T]) check(obj T) field.ErrorList {
+func (p Plain[T]) checkMetadata(obj T) field.ErrorList {
 	name := p.Name
 	if name == nil {
 		name = apivalidation.NameIsDNSSubdomain
 	}
 	errs := apivalidation.ValidateObjectMetaAccessor(obj, obj.GetNamespace() != "", name, metadataPath)
-	errs = append(errs, CheckFinalizers(obj)...)
+	return append(errs, CheckFinalizers(obj)...)
+}
+
+func (p Plain[T]) check(obj T) field.ErrorList {
+	errs := p.checkMetadata(obj)
 	if p.Check != nil {
 		errs = append(errs, p.Check(obj)...)
 	}
@@ -85,7 +89,7 @@ func (p Plain[T]) check(obj T) field.ErrorList {
 }
 
 func (p Plain[T]) checkUpdate(obj, old T) field.ErrorList {
-	errs := CheckMetadataUpdate(obj, old)
+	errs := append(p.checkMetadata(obj), apivalidation.ValidateObjectMetaAccessorUpdate(obj, old, metadataPath)...)
 	for _, path := range p.Constant {
 		after, before, at := valueAt(obj, path), valueAt(old, path), field.NewPath(path)
 		errs = append(errs, apivalidation.ValidateImmutableField(after, before, at)...)
