@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -49,7 +49,15 @@ func (e *Endpoint) checkTypedMetadata(m metav1.Object) error {
 // validateMetadata returns the errors in the metadata of any object.
 func (e *Endpoint) validateMetadata(m metav1.Object) field.ErrorList {
 	return apivalidation.ValidateObjectMetaAccessor(
-		m, e.Namespaced, path.ValidatePathSegmentName, field.NewPath("metadata"))
+		m, e.Namespaced, pathSegment, field.NewPath("metadata"))
+}
+
+// pathSegment returns what is wrong with a name, or the prefix of one, that is part of a path.
+func pathSegment(name string, prefix bool) []string {
+	if prefix {
+		return content.IsPathSegmentPrefix(name)
+	}
+	return content.IsPathSegmentName(name)
 }
 
 // beforeCreate applies the rules for a new object, and validates it. The caller has set its system fields and its name.
