@@ -33,7 +33,7 @@ type write struct {
 func TestRules(t *testing.T) {
 	t.Parallel()
 	for _, writes := range [][]write{namespaceWrites, configMapWrites, secretWrites, quotaWrites, rbacWrites,
-		otherWrites()} {
+		otherWrites(), networkWrites, volumeWrites, deviceWrites} {
 		for _, w := range writes {
 			t.Run(w.resource+"/"+w.name, func(t *testing.T) {
 				t.Parallel()
