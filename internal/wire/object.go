@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -49,12 +50,23 @@ func (o Object) appendWithout(dst, cut []byte) []byte {
 	return append(dst, tail...)
 }
 
+// texts returns the answer that has this object alone, in pieces. The object is not copied.
+func (o Object) texts() [][]byte {
+	if o.Protobuf != nil {
+		return o.protobufTexts()
+	}
+	revision := fmt.Appendf(nil, "%s%d%s", revisionOpen, o.Revision, revisionClose)
+	return [][]byte{o.Bytes[:o.At], revision, bytes.TrimSuffix(o.Bytes[o.At:], newline), newline}
+}
+
 // Encode appends the answer that has this object alone: JSON with a newline, or indented and without one, as runtime's
 // encoders write it. Protobuf cannot be pretty.
 func (o Object) Encode(dst []byte, pretty bool) []byte {
 	if o.Protobuf != nil {
-		head, tail := envelope(*o.Protobuf, o.protobufSize())
-		return append(o.appendProtobuf(append(dst, head...)), tail...)
+		for _, text := range o.protobufTexts() {
+			dst = append(dst, text...)
+		}
+		return dst
 	}
 	start := len(dst)
 	dst = o.Append(dst)
@@ -68,28 +80,3 @@ func (o Object) Encode(dst []byte, pretty bool) []byte {
 const indent = "  "
 
 var newline = []byte{'\n'}
-
-// AppendEvent appends the frame of a watch event about an object, in the object's format.
-func AppendEvent(dst []byte, eventType string, o Object) []byte {
-	if o.Protobuf != nil {
-		return appendProtobufEvent(dst, eventType, o)
-	}
-	dst = appendEventHead(dst, eventType)
-	dst = o.Append(dst)
-	return append(dst, eventTail...)
-}
-
-// AppendRawEvent appends the JSON frame of a watch event about an object that is JSON already.
-func AppendRawEvent(dst []byte, eventType string, object []byte) []byte {
-	dst = appendEventHead(dst, eventType)
-	dst = append(dst, bytes.TrimSuffix(object, newline)...)
-	return append(dst, eventTail...)
-}
-
-const eventTail = "}\n"
-
-func appendEventHead(dst []byte, eventType string) []byte {
-	dst = append(dst, `{"type":"`...)
-	dst = append(dst, eventType...)
-	return append(dst, `","object":`...)
-}

@@ -71,16 +71,23 @@ func (o Object) protobufSize() int {
 // maxDigits is the number of digits of the largest revision.
 const maxDigits = 19
 
-// appendProtobuf appends the protobuf of an object with its resourceVersion, which makes the metadata longer.
-func (o Object) appendProtobuf(dst []byte) []byte {
+// appendProtobufHead appends the protobuf of an object up to the end of its resourceVersion, which makes the metadata
+// longer. protobufRest is what follows.
+func (o Object) appendProtobufHead(dst []byte) []byte {
 	metadata, n := protowire.ConsumeVarint(o.Bytes[metadataOffset:])
 	var digits [maxDigits]byte
 	version := strconv.AppendInt(digits[:0], o.Revision, 10)
 	dst = append(dst, o.Bytes[:metadataOffset]...)
 	dst = protowire.AppendVarint(dst, metadata+uint64(len(version)))
 	dst = append(dst, o.Bytes[metadataOffset+n:o.At]...)
-	dst = protowire.AppendBytes(dst, version)
-	return append(dst, o.Bytes[o.At+1:]...)
+	return protowire.AppendBytes(dst, version)
+}
+
+func (o Object) protobufRest() []byte { return o.Bytes[o.At+1:] }
+
+// appendProtobuf appends the protobuf of an object.
+func (o Object) appendProtobuf(dst []byte) []byte {
+	return append(o.appendProtobufHead(dst), o.protobufRest()...)
 }
 
 // envelope returns the bytes before and after an object or a list in an answer in protobuf: the prefix by which clients
@@ -95,6 +102,12 @@ func envelope(kind runtime.TypeMeta, size int) (head, tail []byte) {
 		return size, nil
 	})
 	return slices.Clip(around.Bytes()[:at]), around.Bytes()[at:]
+}
+
+// protobufTexts is texts for an object in protobuf.
+func (o Object) protobufTexts() [][]byte {
+	head, tail := envelope(*o.Protobuf, o.protobufSize())
+	return [][]byte{o.appendProtobufHead(head), o.protobufRest(), tail}
 }
 
 // appendProtobufEvent appends the frame of a watch event about an object in protobuf: a metav1.WatchEvent with the

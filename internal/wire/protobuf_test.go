@@ -65,6 +65,9 @@ func TestProtobufEqualsRuntimeEncoder(t *testing.T) {
 			if got := object.Encode([]byte("kept"), false); string(got) != "kept"+string(want) {
 				t.Errorf("%d, %d: object %q, want %q", revision, name, got, want)
 			}
+			if got := bytes.Join(object.texts(), nil); !bytes.Equal(got, want) {
+				t.Errorf("%d, %d: texts %q, want %q", revision, name, got, want)
+			}
 			event, err := (&metav1.WatchEvent{Type: "ADDED", Object: runtime.RawExtension{Raw: want}}).Marshal()
 			if err != nil {
 				t.Fatal(err)

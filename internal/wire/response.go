@@ -1,13 +1,10 @@
 package wire
 
 import (
-	"bytes"
-	"fmt"
 	"io"
 	"net/http"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/features"
 )
@@ -40,6 +37,9 @@ func WriteGzip(w http.ResponseWriter, code int, contentType string, write func(*
 
 // Respond sends a response with this object alone, as Encode returns it.
 func (o Object) Respond(w http.ResponseWriter, req *http.Request, code int, pretty bool) error {
+	if len(o.Bytes) > maxPooledObject && !pretty {
+		return o.respondUncopied(w, req, code)
+	}
 	buffer := objectBuffers.Get().(*[]byte)
 	defer objectBuffers.Put(buffer)
 	body := o.Encode((*buffer)[:0], pretty)
@@ -58,6 +58,28 @@ var objectBuffers = sync.Pool{New: func() any {
 // maxPooledObject is the largest buffer that is reused for other objects.
 const maxPooledObject = 64 << 10
 
+// respondUncopied sends a large object without a copy of it: slow readers would hold the copies.
+func (o Object) respondUncopied(w http.ResponseWriter, req *http.Request, code int) error {
+	texts, size := o.texts(), 0
+	for _, text := range texts {
+		size += len(text)
+	}
+	if size > GzipThreshold && AcceptsGzip(req) {
+		return WriteGzip(w, code, o.MediaType(), func(compressed *Gzip) error { return writeAll(compressed, texts) })
+	}
+	WriteHeader(w, code, o.MediaType())
+	return writeAll(w, texts)
+}
+
+func writeAll(w io.Writer, texts [][]byte) error {
+	for _, text := range texts {
+		if _, err := w.Write(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // WriteBody sends a response with a body.
 func WriteBody(w http.ResponseWriter, req *http.Request, code int, contentType string, body []byte) error {
 	if len(body) > GzipThreshold && AcceptsGzip(req) {
@@ -69,26 +91,4 @@ func WriteBody(w http.ResponseWriter, req *http.Request, code int, contentType s
 	WriteHeader(w, code, contentType)
 	_, err := w.Write(body)
 	return err
-}
-
-// ReadBody reads and closes the body of a request. It returns a Status 413 if the body has more than limit bytes; 0 or
-// less means no limit.
-func ReadBody(req *http.Request, limit int64) ([]byte, error) {
-	defer req.Body.Close()
-	var body io.Reader = req.Body
-	if limit > 0 {
-		body = io.LimitReader(req.Body, limit+1)
-	}
-	var buffer bytes.Buffer
-	if announced := req.ContentLength; announced > 0 && announced <= limit {
-		// ReadFrom needs spare capacity to see the end without growing the buffer.
-		buffer.Grow(int(announced) + bytes.MinRead)
-	}
-	if _, err := buffer.ReadFrom(body); err != nil {
-		return nil, err
-	}
-	if limit > 0 && int64(buffer.Len()) > limit {
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", limit))
-	}
-	return buffer.Bytes(), nil
 }

@@ -47,7 +47,7 @@ func TestLargeObjects(t *testing.T) {
 		for _, accept := range []string{"", "gzip"} {
 			compressed := accept != "" && len(body) > GzipThreshold
 			checkCompression(t, accept, body, compressed, func(w http.ResponseWriter, req *http.Request) error {
-				return o.Respond(w, req, http.StatusOK, false)
+				return o.respondUncopied(w, req, http.StatusOK)
 			})
 		}
 	}
