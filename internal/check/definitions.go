@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -55,8 +56,8 @@ func (c *client) applyDefinition(ctx context.Context, m *manifest) error {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(applied.Object, definition); err != nil {
 		return err
 	}
-	for _, is := range definition.Status.Conditions {
-		if is.Status == wrong[is.Type] {
+	for _, w := range wrong {
+		if is := apihelpers.FindCRDCondition(definition, w.Type); is != nil && is.Status == w.Status {
 			c.report.fail(m, fmt.Errorf("condition %s is %s: %s", is.Type, is.Status, is.Message))
 			break // the others follow from the first
 		}
@@ -64,12 +65,13 @@ func (c *client) applyDefinition(ctx context.Context, m *manifest) error {
 	return nil
 }
 
-// wrong are the conditions that say why objects cannot be created as the CRD wants.
-var wrong = map[apiextensionsv1.CustomResourceDefinitionConditionType]apiextensionsv1.ConditionStatus{
-	apiextensionsv1.NamesAccepted:                         apiextensionsv1.ConditionFalse,
-	apiextensionsv1.NonStructuralSchema:                   apiextensionsv1.ConditionTrue,
-	apiextensionsv1.KubernetesAPIApprovalPolicyConformant: apiextensionsv1.ConditionFalse,
-	apiextensionsv1.Established:                           apiextensionsv1.ConditionFalse,
+// wrong are the conditions that say why objects cannot be created as the CRD wants. The later ones follow from the
+// earlier ones.
+var wrong = []apiextensionsv1.CustomResourceDefinitionCondition{
+	{Type: apiextensionsv1.NamesAccepted, Status: apiextensionsv1.ConditionFalse},
+	{Type: apiextensionsv1.NonStructuralSchema, Status: apiextensionsv1.ConditionTrue},
+	{Type: apiextensionsv1.KubernetesAPIApprovalPolicyConformant, Status: apiextensionsv1.ConditionFalse},
+	{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionFalse},
 }
 
 // definedKind returns the kind that a CRD defines. What the CRD leaves out is empty.

@@ -24,8 +24,9 @@ func inBackground(group *errgroup.Group, working context.Context, run func(ctx c
 	return func() { cancel(); <-ended }
 }
 
-// closeTimeout is how long a stopping server, whose requests have ended, waits for clients to close their connections.
-// With HTTP/2 they do not do so before a second is over, and tests stop many servers.
+// closeTimeout is how long a stopping server that acts as kube-apiserver, and whose requests have ended, waits for
+// clients to close their connections. With HTTP/2 they do not do so before a second is over, and tests stop many such
+// servers. Others wait, because the network may still carry a response whose handler has returned.
 const closeTimeout = 50 * time.Millisecond
 
 // stopServing drains the server, which is unready: it takes no new requests, and waits until those in flight have ended
@@ -43,7 +44,9 @@ func (s *server) stopServing(working context.Context, web *http.Server) {
 	defer closing.Wait() // after cancel
 	ctx, cancel := context.WithTimeout(working, timeout)
 	defer cancel()
-	closing.Go(func() { closeAfter(ctx, ended, closeTimeout, cancel) })
+	if s.options.KubeAPIServer {
+		closing.Go(func() { closeAfter(ctx, ended, closeTimeout, cancel) })
+	}
 	_ = web.Shutdown(ctx) // fails when the time is over; the caller closes the remaining connections
 }
 

@@ -2,6 +2,7 @@ package apiservices
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -77,7 +78,13 @@ func (r *Registrar) Run(ctx context.Context) error {
 		return err // the context has ended
 	}
 	r.Changed(r.config.Served()...)
-	r.queue.Work(ctx, 1, "Failed to reconcile an APIService", r.sync)
+	r.queue.Work(ctx, 1, "Failed to reconcile an APIService", func(ctx context.Context, name string) error {
+		err := r.sync(ctx, name)
+		if err != nil && !apierrors.IsConflict(err) {
+			return errors.New(err.Error()) // a refusal by the host cluster is to be logged, unlike one by this server
+		}
+		return err
+	})
 	return nil
 }
 

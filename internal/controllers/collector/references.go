@@ -44,6 +44,9 @@ type reference struct {
 	dependents map[*object]struct{}
 }
 
+// String names the owner, for logs.
+func (r *reference) String() string { return r.kind + " " + r.namespace + "/" + r.name }
+
 // owner has all references with a UID.
 type owner struct {
 	references []*reference

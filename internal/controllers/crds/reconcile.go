@@ -1,6 +1,7 @@
 package crds
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -109,7 +110,7 @@ func withStatus(
 func (r *Reconciler) waitDeleted(ctx context.Context, name string) error {
 	first, ok := r.config.Table.Get(name)
 	for record := first; ok && record.UID == first.UID; record, ok = r.config.Table.Get(name) {
-		if err := r.config.Table.WaitFor(ctx, name, record.Revision+1); err != nil {
+		if err := cmp.Or(r.config.Table.WaitFor(ctx, name, record.Revision+1), ctx.Err()); err != nil {
 			return err
 		}
 	}

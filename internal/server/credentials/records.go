@@ -50,7 +50,7 @@ func (m *Manager) clean(ctx context.Context) error {
 			continue
 		}
 		err := m.change(ctx, r.Name, func(r *users.Record) error { r.DropExpired(now); return nil })
-		if err != nil {
+		if err != nil && !apierrors.IsConflict(err) { // another server cleans it too
 			return err
 		}
 	}
