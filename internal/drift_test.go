@@ -19,18 +19,17 @@ const (
 // scopeMethods is how many methods requestScope may have.
 const scopeMethods = 45
 
-// budgets are how many lines of code folders may have, without tests and empty lines. Lower them with what they count:
-// the goals are 62,000 for internal and 15,500 for builtin. A new capability may raise the total by its own size, in
-// packages of its own.
+// budgets are how many lines of code folders may have, without tests and empty lines. A new capability may raise the
+// total by its own size, in packages of its own.
 var budgets = []struct {
 	folder string
 	// deep counts the folders below too.
 	deep  bool
 	lines int
 }{
-	{"internal", true, 68267},
-	{"internal/builtin", true, 19206},
-	{"internal/crdhandler", false, 5000},
+	{"internal", true, 62000},
+	{"internal/builtin", true, 13800},
+	{"internal/crdhandler", false, 3500},
 }
 
 // TestLines checks the lengths of all Go files and of their lines.

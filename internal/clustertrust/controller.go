@@ -54,17 +54,13 @@ var (
 )
 
 // New returns a controller. It does nothing before Run. The authorities must not be followed yet.
-func New(config Config) (*Controller, error) {
-	client, err := core.NewForConfig(config.Client)
-	if err != nil {
-		return nil, fmt.Errorf("client of the authorities: %w", err)
-	}
+func New(config Config) *Controller {
 	c := &Controller{
-		config: config, client: client.ConfigMaps(namespace),
+		config: config, client: core.NewForConfigOrDie(config.Client).ConfigMaps(namespace),
 		queue: workers.NewQueue[string]("cluster_authentication_trust_controller", time.Minute),
 	}
 	config.Info.notify(c)
-	return c, nil
+	return c
 }
 
 // Run works until ctx is done. It may be called once.

@@ -30,13 +30,7 @@ type Evictor struct {
 }
 
 // New returns an Evictor. config is for requests to this server.
-func New(config *rest.Config) (*Evictor, error) {
-	client, err := policy.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("client of disruption budgets: %w", err)
-	}
-	return &Evictor{budgets: client}, nil
-}
+func New(config *rest.Config) *Evictor { return &Evictor{budgets: policy.NewForConfigOrDie(config)} }
 
 // eviction is one eviction of a pod.
 type eviction struct {

@@ -60,10 +60,7 @@ type Controller struct {
 
 // New returns a controller that uses a client of this server. address is where other servers reach this one.
 func New(config *rest.Config, address string) (*Controller, error) {
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
+	client := kubernetes.NewForConfigOrDie(config)
 	hostname, err := os.Hostname()
 	if err != nil {
 		return nil, err

@@ -154,12 +154,9 @@ func (f foundation) newTokenIssuer(s *storage, client *rest.Config) (*tokens.Iss
 		}
 		keys.Signing = generated
 	}
-	bound, err := serviceaccounts.NewObjects(s.store, s.builtins, client)
-	if err != nil {
-		return nil, err
-	}
 	return tokens.New(tokens.Config{
-		Options: f.options.ServiceAccounts, Keys: &keys, Audiences: f.options.Authentication.Audiences, Objects: bound,
+		Options: f.options.ServiceAccounts, Keys: &keys, Audiences: f.options.Authentication.Audiences,
+		Objects: serviceaccounts.NewObjects(s.store, s.builtins, client),
 	})
 }
 

@@ -5,7 +5,6 @@ package serverendpoints
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -49,19 +48,13 @@ type Controller struct {
 }
 
 // New returns a controller. It does nothing before Announce.
-func New(config Config) (*Controller, error) {
-	core, err := coreclient.NewForConfig(config.Client)
-	if err != nil {
-		return nil, fmt.Errorf("client of endpoints: %w", err)
-	}
-	discovery, err := discoveryclient.NewForConfig(config.Client)
-	if err != nil {
-		return nil, fmt.Errorf("client of endpoints: %w", err)
-	}
+func New(config Config) *Controller {
+	core := coreclient.NewForConfigOrDie(config.Client)
+	discovery := discoveryclient.NewForConfigOrDie(config.Client)
 	return &Controller{
 		config: config, changed: make(chan struct{}, 1), services: core.Services(metav1.NamespaceDefault),
 		endpoints: core.Endpoints(metav1.NamespaceDefault), slices: discovery.EndpointSlices(metav1.NamespaceDefault),
-	}, nil
+	}
 }
 
 // Announce adds this server. Run repeats what fails. A nil controller announces nothing.

@@ -3,6 +3,8 @@ package storage
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -142,4 +144,21 @@ var claimColumns = resource.Columns[*corev1.PersistentVolumeClaim]{
 		Doc: "VolumeAttributesClass of the pvc"},
 	{Name: "Age"},
 	{Name: "VolumeMode", Wide: true, Field: "spec.volumeMode", Empty: unset},
+}
+
+// accessModesCell returns the abbreviations of access modes.
+func accessModesCell(modes []corev1.PersistentVolumeAccessMode) string {
+	var cell []string
+	for _, known := range []struct {
+		mode         corev1.PersistentVolumeAccessMode
+		abbreviation string
+	}{
+		{corev1.ReadWriteOnce, "RWO"}, {corev1.ReadOnlyMany, "ROX"}, {corev1.ReadWriteMany, "RWX"},
+		{corev1.ReadWriteOncePod, "RWOP"},
+	} {
+		if slices.Contains(modes, known.mode) {
+			cell = append(cell, known.abbreviation)
+		}
+	}
+	return strings.Join(cell, ",")
 }

@@ -3,7 +3,6 @@ package collector
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -41,18 +40,11 @@ type Collector struct {
 }
 
 // New returns a collector.
-func New(config Config) (*Collector, error) {
-	client, err := metadata.NewForConfig(config.Client)
-	if err != nil {
-		return nil, fmt.Errorf("client of the garbage collector: %w", err)
-	}
-	events, err := core.NewForConfig(config.Client)
-	if err != nil {
-		return nil, fmt.Errorf("client of events: %w", err)
-	}
+func New(config Config) *Collector {
 	return &Collector{
-		config: config, client: client, events: events, reports: rate.NewLimiter(1, 25), kindsChanged: make(chan struct{}, 1),
-	}, nil
+		config: config, client: metadata.NewForConfigOrDie(config.Client), events: core.NewForConfigOrDie(config.Client),
+		reports: rate.NewLimiter(1, 25), kindsChanged: make(chan struct{}, 1),
+	}
 }
 
 // KindsChanged says that kinds may be served that were not before. It does not block.

@@ -207,11 +207,8 @@ func (s *server) get(id string) *metav1.PartialObjectMetadata {
 
 func (s *server) collector() *Collector {
 	s.Helper()
-	c, err := New(Config{Store: s.store, Kinds: s.kinds,
+	c := New(Config{Store: s.store, Kinds: s.kinds,
 		Client: &rest.Config{Host: "https://test", Transport: s, QPS: -1}})
-	if err != nil {
-		s.Fatal(err)
-	}
 	return c
 }
 

@@ -3,7 +3,6 @@ package namespaces
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -49,11 +48,8 @@ type Controller struct {
 }
 
 // NewController returns a controller. It does nothing before Run.
-func NewController(config Config) (*Controller, error) {
-	c, err := core.NewForConfig(config.Client)
-	if err != nil {
-		return nil, fmt.Errorf("client of the namespace controller: %w", err)
-	}
+func NewController(config Config) *Controller {
+	c := core.NewForConfigOrDie(config.Client)
 	return &Controller{
 		namespaces: config.Namespaces,
 		client:     c.Namespaces(),
@@ -61,7 +57,7 @@ func NewController(config Config) (*Controller, error) {
 			rest: c.RESTClient(), resources: config.Resources, slots: semaphore.NewWeighted(maxParallel),
 		},
 		retry: remainingRetry,
-	}, nil
+	}
 }
 
 // Run works until ctx is done, and returns when all goroutines of the controller have ended. It may be called again.

@@ -37,22 +37,16 @@ type Controller struct {
 }
 
 // New returns the controller of the policies in a resource. config is for requests to this server.
-func New(stored *dynamicstorage.Resource, config *rest.Config) (*Controller, error) {
-	requests, err := client.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("client of policies: %w", err)
-	}
-	discovered, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("client of discovery: %w", err)
-	}
+func New(stored *dynamicstorage.Resource, config *rest.Config) *Controller {
+	requests := client.NewForConfigOrDie(config)
+	discovered := discovery.NewDiscoveryClientForConfigOrDie(config)
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discovered))
 	return &Controller{
 		stored: stored, policies: requests.ValidatingAdmissionPolicies(), mapper: mapper,
 		checker: &policy.TypeChecker{
 			SchemaResolver: &resolver.ClientDiscoveryResolver{Discovery: discovered}, RestMapper: mapper,
 		},
-	}, nil
+	}
 }
 
 // Run works until ctx is done, and returns when all goroutines of the controller have ended. It may be called again.

@@ -44,15 +44,12 @@ type Config struct {
 }
 
 // New returns the admission plugin and the controller. It returns nil, nil, nil if quotas are not served.
-func New(config Config) (*Admission, *Controller, error) {
+func New(config Config) (*Admission, *Controller) {
 	d := config.Set.Find(schema.GroupResource{Resource: plural})
 	if d == nil {
-		return nil, nil, nil
+		return nil, nil
 	}
-	requests, err := core.NewForConfig(config.Client)
-	if err != nil {
-		return nil, nil, fmt.Errorf("client of resource quotas: %w", err)
-	}
+	requests := core.NewForConfigOrDie(config.Client)
 	quotas := store{entries: config.Store.ResourceAt(d.StorageFolder()), codec: config.Set.Codec(d)}
 	c := &Controller{
 		store: config.Store, names: newNames(config.Table, config.Set), quotas: quotas, client: requests,
@@ -63,7 +60,7 @@ func New(config Config) (*Admission, *Controller, error) {
 			c.kindServed()
 		}
 	})
-	return newAdmission(config, quotas, c.client), c, nil
+	return newAdmission(config, quotas, c.client), c
 }
 
 // Controller keeps the status of quotas. One replica runs it at a time, but several do no harm.

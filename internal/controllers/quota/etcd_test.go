@@ -49,10 +49,7 @@ func newFixture(t testing.TB) *fixture {
 		t.Fatal(err)
 	}
 	table := crds.NewTable(store.Resource(crds.GroupName, crds.Plural))
-	a, c, err := New(Config{Store: store, Table: table, Set: set, Client: &rest.Config{}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	a, c := New(Config{Store: store, Table: table, Set: set, Client: &rest.Config{}})
 	f := &fixture{store, a, c}
 	c.client, a.client = f, f
 	return f

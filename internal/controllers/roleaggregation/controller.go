@@ -3,7 +3,6 @@ package roleaggregation
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -44,16 +43,12 @@ type Controller struct {
 }
 
 // New returns a controller. It does nothing before Run.
-func New(config Config) (*Controller, error) {
-	client, err := rbacclient.NewForConfig(config.Client)
-	if err != nil {
-		return nil, fmt.Errorf("client of the aggregation of ClusterRoles: %w", err)
-	}
+func New(config Config) *Controller {
 	return &Controller{
 		stored: config.Store.ResourceAt(config.ClusterRoles.StorageFolder()),
 		codec:  config.Set.Codec(config.ClusterRoles),
-		roles:  client.ClusterRoles(),
-	}, nil
+		roles:  rbacclient.NewForConfigOrDie(config.Client).ClusterRoles(),
+	}
 }
 
 // Run works until ctx is done, and returns when all goroutines of the controller have ended. It may be called again.

@@ -49,12 +49,9 @@ type Controller struct {
 }
 
 // NewController returns a controller. It does nothing before Run.
-func NewController(config Config) (*Controller, error) {
-	client, err := core.NewForConfig(config.Client)
-	if err != nil {
-		return nil, fmt.Errorf("client of service accounts: %w", err)
-	}
-	return &Controller{config: config, namespaces: config.Store.ResourceAt(namespaceFolder), client: client}, nil
+func NewController(config Config) *Controller {
+	client := core.NewForConfigOrDie(config.Client)
+	return &Controller{config: config, namespaces: config.Store.ResourceAt(namespaceFolder), client: client}
 }
 
 // Run works until ctx is done, and returns when all goroutines of the controller have ended. It may be called again.

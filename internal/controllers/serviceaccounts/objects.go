@@ -41,18 +41,14 @@ type stored struct {
 var boundResources = []string{"nodes", "pods", "secrets", "serviceaccounts"}
 
 // NewObjects returns the objects of a store. The client is of this server, as a user that may do everything.
-func NewObjects(store *dynamicstorage.Store, set *builtin.Set, own *rest.Config) (*Objects, error) {
-	client, err := core.NewForConfig(own)
-	if err != nil {
-		return nil, fmt.Errorf("client of secrets: %w", err)
-	}
-	o := &Objects{resources: map[string]stored{}, client: client}
+func NewObjects(store *dynamicstorage.Store, set *builtin.Set, own *rest.Config) *Objects {
+	o := &Objects{resources: map[string]stored{}, client: core.NewForConfigOrDie(own)}
 	for _, d := range set.Definitions {
 		if d.GroupVersion.Group == "" && slices.Contains(boundResources, d.Plural) {
 			o.resources[d.Plural] = stored{store.ResourceAt(d.StorageFolder()), set.Codec(d)}
 		}
 	}
-	return o, nil
+	return o
 }
 
 // Get returns an object.

@@ -15,7 +15,7 @@ import (
 )
 
 // newActions returns the functions of subresources.
-func newActions(c *Config) (map[string]resource.ActionFunc, error) {
+func newActions(c *Config) map[string]resource.ActionFunc {
 	actions := map[string]resource.ActionFunc{}
 	if c.Issuer != nil {
 		actions["serviceaccounts/token"] = func(ctx context.Context, r resource.ActionRequest) (runtime.Object, error) {
@@ -29,11 +29,7 @@ func newActions(c *Config) (map[string]resource.ActionFunc, error) {
 		}
 	}
 	if c.Set.Find(corev1.Resource("pods")) != nil {
-		evictor, err := eviction.New(c.Client)
-		if err != nil {
-			return nil, err
-		}
-		actions["pods/binding"], actions["pods/eviction"] = pods.Bind, evictor.Evict
+		actions["pods/binding"], actions["pods/eviction"] = pods.Bind, eviction.New(c.Client).Evict
 	}
-	return actions, nil
+	return actions
 }

@@ -49,29 +49,15 @@ type Controllers struct {
 
 // NewControllers returns the controllers of the resources that are served, as far as they are selected.
 func NewControllers(c *Config, writes *Writes, objects *SystemObjects) (*Controllers, error) {
-	everywhere, err := newEverywhere(c, writes, objects)
-	if err != nil {
-		return nil, err
-	}
-	leading, err := newLeading(c, writes)
-	if err != nil {
-		return nil, err
-	}
-	endpoints, err := newEndpoints(c)
-	if err != nil {
-		return nil, err
-	}
 	identify, err := newIdentity(c)
-	if err != nil {
-		return nil, err
-	}
 	return &Controllers{
-		Prepare: objects.Create, Everywhere: everywhere, Leading: leading, Endpoints: endpoints, Identity: identify,
-	}, nil
+		Prepare: objects.Create, Everywhere: newEverywhere(c, writes, objects), Leading: newLeading(c, writes),
+		Endpoints: newEndpoints(c), Identity: identify,
+	}, err
 }
 
 // newEverywhere returns the controllers that every replica runs.
-func newEverywhere(c *Config, writes *Writes, objects *SystemObjects) (all []Run, err error) {
+func newEverywhere(c *Config, writes *Writes, objects *SystemObjects) (all []Run) {
 	if writes.addresses != nil {
 		all = append(all, writes.addresses.Run)
 	}
@@ -82,107 +68,91 @@ func newEverywhere(c *Config, writes *Writes, objects *SystemObjects) (all []Run
 		all = append(all, func(ctx context.Context) { roles.Run(ctx, c.Store) })
 	}
 	if c.Set.Find(configMaps) == nil {
-		return all, nil
+		return all
 	}
-	trust, err := runOf(clustertrust.New(clustertrust.Config{
+	return append(all, clustertrust.New(clustertrust.Config{
 		Store: c.Store, Set: c.Set, Client: c.Client, Info: c.Trust.Published,
-	}))
-	return append(all, trust), err
-}
-
-// runOf returns the method Run of a controller that was made without an error.
-func runOf(controller interface{ Run(ctx context.Context) }, err error) (Run, error) {
-	if err != nil {
-		return nil, err
-	}
-	return controller.Run, nil
+	}).Run)
 }
 
 // newLeading returns the controllers that only one replica runs.
-func newLeading(c *Config, writes *Writes) (all []Run, err error) {
+func newLeading(c *Config, writes *Writes) (all []Run) {
 	if writes.usage != nil && c.Runs(QuotaController) {
 		all = append(all, writes.usage.Run)
 	}
-	for _, construct := range []func(c *Config) (Run, error){
+	for _, construct := range []func(c *Config) Run{
 		newNamespaces, newAggregation, newAccounts, newCollector, newPolicyStatus,
 	} {
-		run, err := construct(c)
-		if err != nil {
-			return nil, err
-		}
-		if run != nil {
+		if run := construct(c); run != nil {
 			all = append(all, run)
 		}
 	}
-	return all, nil
+	return all
 }
 
-func newNamespaces(c *Config) (Run, error) {
+func newNamespaces(c *Config) Run {
 	d := c.Set.Find(namespacesResource)
 	if d == nil || !c.Runs(NamespaceController) {
-		return nil, nil
+		return nil
 	}
-	return runOf(namespaces.NewController(namespaces.Config{
+	return namespaces.NewController(namespaces.Config{
 		Namespaces: c.Store.ResourceAt(d.StorageFolder()),
 		Client:     c.Client,
 		Resources: func() []namespaces.Resource {
 			return namespaces.Resources(c.Store, c.Table, c.Set.Definitions)
 		},
-	}))
+	}).Run
 }
 
-func newAggregation(c *Config) (Run, error) {
+func newAggregation(c *Config) Run {
 	roles := c.Set.Find(clusterRoles)
 	if roles == nil || !c.Runs(RoleController) {
-		return nil, nil
+		return nil
 	}
-	return runOf(roleaggregation.New(roleaggregation.Config{
+	return roleaggregation.New(roleaggregation.Config{
 		Store: c.Store, Set: c.Set, ClusterRoles: roles, Client: c.Client,
-	}))
+	}).Run
 }
 
 // newAccounts returns the controller of the accounts and root certificates of namespaces.
-func newAccounts(c *Config) (Run, error) {
+func newAccounts(c *Config) Run {
 	accounts, roots := c.Runs(AccountController), c.Runs(RootController)
 	if c.Issuer == nil || !accounts && !roots {
-		return nil, nil
+		return nil
 	}
-	return runOf(serviceaccounts.NewController(serviceaccounts.Config{
+	return serviceaccounts.NewController(serviceaccounts.Config{
 		Store: c.Store, Set: c.Set, Client: c.Client, TrustFile: c.Trust.File, Fixed: c.Trust.Fixed,
 		Accounts: accounts, Roots: roots,
-	}))
+	}).Run
 }
 
-func newCollector(c *Config) (Run, error) {
+func newCollector(c *Config) Run {
 	if !c.GarbageCollection || !c.Runs(GarbageCollector) || len(c.Set.Definitions) == 0 {
-		return nil, nil
+		return nil
 	}
-	controller, err := collector.New(collector.Config{
+	controller := collector.New(collector.Config{
 		Store: c.Store, Kinds: collector.NewKinds(c.Table, c.Set.Definitions), Client: c.Client,
 	})
-	if err != nil {
-		return nil, err
-	}
 	c.Table.OnChange(func(old, record *crds.Record) {
 		if record != nil && record.Established && (old == nil || !old.Established || old.SpecHash != record.SpecHash) {
 			controller.KindsChanged()
 		}
 	})
-	return controller.Run, nil
+	return controller.Run
 }
 
-func newPolicyStatus(c *Config) (Run, error) {
+func newPolicyStatus(c *Config) Run {
 	d := c.Set.Find(admissionregistrationv1.Resource("validatingadmissionpolicies"))
 	if d == nil || !c.Runs(PolicyController) {
-		return nil, nil
+		return nil
 	}
-	return runOf(policystatus.New(c.Store.ResourceAt(d.StorageFolder()), c.Client))
+	return policystatus.New(c.Store.ResourceAt(d.StorageFolder()), c.Client).Run
 }
 
 // newEndpoints returns the controller of the Service default/kubernetes and its endpoints; nil without Services.
-func newEndpoints(c *Config) (*serverendpoints.Controller, error) {
+func newEndpoints(c *Config) *serverendpoints.Controller {
 	if c.Set.Find(corev1.Resource("services")) == nil {
-		return nil, nil
+		return nil
 	}
 	config := serverendpoints.Config{
 		Store: c.Store, Client: c.Client,

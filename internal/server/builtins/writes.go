@@ -33,25 +33,18 @@ func NewWrites(c *Config) (*Writes, error) {
 	if err != nil {
 		return nil, err
 	}
-	actions, err := newActions(c)
-	if err != nil {
-		return nil, err
-	}
 	limited, err := c.Admission.QuotaConfiguration()
 	if err != nil {
 		return nil, err
 	}
-	quotas, usage, err := quota.New(quota.Config{
+	quotas, usage := quota.New(quota.Config{
 		Store: c.Store, Table: c.Table, Set: c.Set, Client: c.Client, Limited: limited,
 	})
-	if err != nil {
-		return nil, err
-	}
 	addresses := allocator.New(allocator.Config{
 		Store: c.Store, Set: c.Set, Ranges: c.Services.Ranges, NodePorts: c.Services.NodePorts,
 	})
 	w := &Writes{
-		Plugins: plugins, Actions: actions, Allocators: addresses.ByResource(), usage: usage, addresses: addresses,
+		Plugins: plugins, Actions: newActions(c), Allocators: addresses.ByResource(), usage: usage, addresses: addresses,
 	}
 	if d := c.Set.Find(namespacesResource); d != nil && c.Admission.HasNamespaceLifecycle(true) {
 		w.Namespaces = namespaces.NewLifecycle(c.Store.ResourceAt(d.StorageFolder()))

@@ -3,13 +3,16 @@
 package metrics
 
 import (
+	"net/http"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/version"
 	handlersmetrics "k8s.io/apiserver/pkg/endpoints/handlers/metrics"
 	requestmetrics "k8s.io/apiserver/pkg/endpoints/metrics"
 	flowcontrolmetrics "k8s.io/apiserver/pkg/util/flowcontrol/metrics"
 	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/crd-server/crd-server/internal/budget"
 	"github.com/crd-server/crd-server/internal/server/etcd"
@@ -47,4 +50,20 @@ func ShowBuild(info version.Info) {
 	own()
 	buildInfo.WithLabelValues(info.Major, info.Minor, info.GitVersion, info.GitCommit, info.GitTreeState,
 		info.BuildDate, info.GoVersion, info.Compiler, info.Platform).Set(1)
+}
+
+// Handler returns the handler of /metrics: the metrics of the process, and others. resets lets DELETE reset those of
+// the process, as with kube-apiserver.
+func Handler(resets bool, others ...prometheus.Gatherer) http.Handler {
+	libraries := legacyregistry.HandlerWithReset()
+	all := metrics.HandlerFor(append(prometheus.Gatherers{legacyregistry.DefaultGatherer, own()}, others...),
+		metrics.HandlerOpts{})
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if resets && req.Method == http.MethodDelete {
+			own().Reset()
+			libraries.ServeHTTP(w, req)
+			return
+		}
+		all.ServeHTTP(w, req)
+	})
 }
