@@ -12,6 +12,17 @@ type Event struct {
 	Prev *Entry
 }
 
+// key returns the key of the object that changed.
+func (e *Event) key() string {
+	switch {
+	case e.Entry != nil:
+		return e.Entry.Key
+	case e.Prev != nil:
+		return e.Prev.Key
+	}
+	return ""
+}
+
 // cost estimates the memory that only the event holds on to: itself and the replaced object.
 func (e *Event) cost() int64 {
 	if e.Prev == nil {

@@ -19,17 +19,6 @@ func covers(keys, key string) bool {
 	return keys == "" || key == keys || keys[len(keys)-1] == '/' && strings.HasPrefix(key, keys)
 }
 
-// key returns the key of the object that changed.
-func (e *Event) key() string {
-	switch {
-	case e.Entry != nil:
-		return e.Entry.Key
-	case e.Prev != nil:
-		return e.Prev.Key
-	}
-	return ""
-}
-
 // joinLocked adds a watcher to the scope of keys.
 func (r *Resource) joinLocked(w *Watcher, keys string) {
 	s := r.scopes[keys]

@@ -126,7 +126,7 @@ func (f foundation) newAccess(
 		return nil, err
 	}
 	if roles := f.configured.roles; roles != nil {
-		roles.Follow(s.store)
+		roles.DelayWrites(s.store)
 	}
 	tls, err := certs.NewTLS(o.certificates(), id, certs.Authorities{
 		CAContentProvider: authenticator.ClientCAs, Read: authorities, Change: authenticator.Follows(),

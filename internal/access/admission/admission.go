@@ -67,7 +67,7 @@ func New(background context.Context, c Config) (*Admission, error) {
 		needed: make(chan struct{}),
 		hosted: c.Options.Kubeconfig != "", always: c.Options.Kubeconfig != "" || c.Options.ConfigFile != "",
 	}
-	a.made = sync.OnceValues(func() (*plugins, error) { return newPlugins(background, c, names) })
+	a.made = sync.OnceValues(func() (*plugins, error) { return newChain(background, c, names) })
 	a.need = sync.OnceFunc(func() { close(a.needed) })
 	if a.always {
 		if _, err := a.made(); err != nil {

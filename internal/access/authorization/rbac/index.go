@@ -47,8 +47,9 @@ func NewIndex() *Index {
 // Loaded returns a channel that is closed when the index has all stored objects. Until then it has none.
 func (i *Index) Loaded() <-chan struct{} { return i.loaded }
 
-// Follow makes writes of the objects by this process wait until the index shows them. It is called once, before Run.
-func (i *Index) Follow(store *dynamicstorage.Store) {
+// DelayWrites makes writes of the objects by this process wait until the index shows them. It is called once, before
+// Run.
+func (i *Index) DelayWrites(store *dynamicstorage.Store) {
 	for _, folder := range folders {
 		store.ResourceAt(folder).AfterWrites(i.await)
 	}

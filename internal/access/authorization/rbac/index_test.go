@@ -38,7 +38,7 @@ func newReplica(t *testing.T, prefix string) *replica {
 		t.Fatal(err)
 	}
 	r := &replica{t, store, NewIndex()}
-	r.index.Follow(store)
+	r.index.DelayWrites(store)
 	etcdtest.Run(t, store.Run)
 	etcdtest.Run(t, func(ctx context.Context) error { r.index.Run(ctx, store); return nil })
 	select {

@@ -44,8 +44,8 @@ type plugins struct {
 	mapper    *restmapper.DeferredDiscoveryRESTMapper
 }
 
-// newPlugins makes the plugins with some names, and the reinvoker. The work that they start ends with background.
-func newPlugins(background context.Context, c Config, names []string) (*plugins, error) {
+// newChain makes the plugins with some names, and the reinvoker. The work that they start ends with background.
+func newChain(background context.Context, c Config, names []string) (*plugins, error) {
 	config, err := c.cluster()
 	if err != nil {
 		return nil, err
