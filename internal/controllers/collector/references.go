@@ -44,9 +44,6 @@ type reference struct {
 	dependents map[*object]struct{}
 }
 
-// String names the owner, for logs.
-func (r *reference) String() string { return r.kind + " " + r.namespace + "/" + r.name }
-
 // owner has all references with a UID.
 type owner struct {
 	references []*reference
