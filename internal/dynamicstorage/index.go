@@ -110,6 +110,13 @@ func (x *index) count(values []string, k keys) int {
 	return n
 }
 
+// ascend calls f for the entries that have a value, in the order of their keys, until it returns false.
+func (x *index) ascend(value string, k keys, f func(*Entry) bool) {
+	x.postings.Ascend(posting{value, &Entry{Key: k.from()}}, func(p posting) bool {
+		return p.value == value && strings.HasPrefix(p.entry.Key, k.prefix) && f(p.entry)
+	})
+}
+
 // collect returns the entries that may have one of the values, in the order of their keys; nil stands for any value.
 func (x *index) collect(values []string, k keys) (found []*Entry) {
 	add := func(e *Entry) bool {
@@ -123,9 +130,7 @@ func (x *index) collect(values []string, k keys) (found []*Entry) {
 		x.postings.Scan(func(p posting) bool { return add(p.entry) })
 	}
 	for _, value := range values {
-		x.postings.Ascend(posting{value, &Entry{Key: k.from()}}, func(p posting) bool {
-			return p.value == value && strings.HasPrefix(p.entry.Key, k.prefix) && add(p.entry)
-		})
+		x.ascend(value, k, add)
 	}
 	slices.SortFunc(found, func(a, b *Entry) int { return strings.Compare(a.Key, b.Key) })
 	return found

@@ -83,7 +83,14 @@ type Requirement struct {
 func (s *Snapshot) Select(ctx context.Context, q Query) iter.Seq2[*Entry, error] {
 	x, values := s.mostSelective(&q)
 	k := keys{q.Prefix, q.Start}
-	if x == nil || x.count(values, k) > s.entries.Len()/4 { // sorting them would cost more than scanning all
+	switch {
+	case x == nil:
+		return s.Ascend(ctx, q.Prefix, q.Start)
+	case len(values) == 1 && x.unreadable.Len() == 0:
+		return func(yield func(*Entry, error) bool) {
+			x.ascend(values[0], k, func(e *Entry) bool { return yield(e, nil) })
+		}
+	case x.count(values, k) > s.entries.Len()/4: // sorting them would cost more than scanning all
 		return s.Ascend(ctx, q.Prefix, q.Start)
 	}
 	return func(yield func(*Entry, error) bool) {
