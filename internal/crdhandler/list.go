@@ -59,7 +59,7 @@ func (s *requestScope) listOptions(req *http.Request) (*metainternal.ListOptions
 // selection returns the objects that a request selects.
 func (s *requestScope) selection(namespace string, opts *metainternal.ListOptions) selection.Selection {
 	request := selection.Request{Namespaced: s.Namespaced, Namespace: namespace, Options: opts}
-	return selection.New(request, s.Objects.Codec.KeepsLabels)
+	return selection.New(request, selection.Index{Viewer: s.Objects.Viewer, StoredLabels: s.Objects.Codec.KeepsLabels})
 }
 
 // readPage reads the page that a list asks for. views makes what the page shows of the objects.

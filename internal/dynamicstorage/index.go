@@ -9,27 +9,48 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// index finds entries by the stored value of one label. The index of a cache is guarded by the resource's mu. That of a
-// snapshot is never modified.
+// IndexKind is the kind of value that an index finds entries by.
+type IndexKind uint8
+
+const (
+	// Label is the value of a label, for objects that have it.
+	Label IndexKind = iota
+	// Field is the value of a field; "" for objects that do not have it.
+	Field
+)
+
+// indexKey identifies an index. It has no viewer if the labels of the version are the stored ones.
+type indexKey struct {
+	viewer *Viewer
+	kind   IndexKind
+	name   string
+}
+
+// index finds entries by the value of one label or field. The values of a version are known from its views only:
+// entries without a view are unknown, and found for any value. The index of a cache is guarded by the resource's mu.
+// That of a snapshot is never modified.
 type index struct {
-	label    string
+	indexKey
 	postings *btree.BTreeG[posting]
-	// unreadable are entries whose labels are not known. They are found for any value.
-	unreadable *tree
+	// unknown are the entries whose value is not known, or not yet.
+	unknown *tree
 	// used is the time of the last use, in nanoseconds since 1970. All copies share it.
 	used *atomic.Int64
 }
 
+// closed reports whether the viewer is closed.
+func (k indexKey) closed() bool { return k.viewer != nil && k.viewer.closed.Load() }
+
 // posting is one entry in an index.
 type posting struct {
-	value string // shares the bytes of the entry's labels
+	value string // shares the bytes of the entry's labels or of its view's
 	entry *Entry
 }
 
 // postingDegree makes nodes of up to 31 postings: larger than entries, so fewer.
 const postingDegree = 16
 
-func newIndex(label string) *index {
+func newIndex(key indexKey) *index {
 	less := func(a, b posting) bool {
 		if a.value != b.value {
 			return a.value < b.value
@@ -37,56 +58,100 @@ func newIndex(label string) *index {
 		return a.entry.Key < b.entry.Key
 	}
 	return &index{
-		label:      label,
-		postings:   btree.NewBTreeGOptions(less, btree.Options{Degree: postingDegree, NoLocks: true}),
-		unreadable: newTree(),
-		used:       &atomic.Int64{},
+		indexKey: key,
+		postings: btree.NewBTreeGOptions(less, btree.Options{Degree: postingDegree, NoLocks: true}),
+		unknown:  newTree(),
+		used:     &atomic.Int64{},
 	}
 }
 
 // buildIndex builds an index of the entries of a snapshot.
-func buildIndex(label string, entries *tree) *index {
-	x := newIndex(label)
-	byValue := map[string][]posting{} // each in the order of keys
+func buildIndex(key indexKey, entries *tree) *index {
+	x := newIndex(key)
+	byValue := map[string][]*Entry{} // each in the order of keys
 	entries.Scan(func(e *Entry) bool {
-		if e.Err != nil {
-			x.unreadable.Load(e)
-		} else if value, ok := e.Header.Labels.Lookup(label); ok {
-			byValue[value] = append(byValue[value], posting{value, e})
+		switch value, has, known := x.value(e); {
+		case !known:
+			x.unknown.Load(e)
+		case has:
+			byValue[value] = append(byValue[value], e)
 		}
 		return true
 	})
 	for _, value := range slices.Sorted(maps.Keys(byValue)) {
-		for _, p := range byValue[value] {
-			x.postings.Load(p) // append
+		for _, e := range byValue[value] {
+			value, _, _ := x.value(e)          // the same, but it shares e's memory
+			x.postings.Load(posting{value, e}) // append
 		}
 	}
 	return x
 }
 
+// value returns the value of an entry, and reports whether the entry has one and whether that is known.
+func (x *index) value(e *Entry) (value string, has, known bool) {
+	if e.Err != nil {
+		return "", false, false
+	}
+	if x.viewer == nil {
+		value, has = e.Header.Labels.Lookup(x.name)
+		return value, has, true
+	}
+	view := x.viewer.cached(e)
+	if view == nil || view.Err != nil {
+		return "", false, false
+	}
+	if x.kind == Field {
+		return view.Fields.Get(x.name), true, true
+	}
+	value, has = view.Labels.Lookup(x.name)
+	return value, has, true
+}
+
 // apply applies a change of an object from prev to next; nil stands for no object.
 func (x *index) apply(prev, next *Entry) {
 	if prev != nil {
-		x.unreadable.Delete(prev)
-		if value, ok := prev.Header.Labels.Lookup(x.label); ok {
-			x.postings.Delete(posting{value, prev})
-		}
+		x.remove(prev)
 	}
-	if next == nil {
+	if next != nil {
+		x.add(next)
+	}
+}
+
+func (x *index) add(e *Entry) {
+	switch value, has, known := x.value(e); {
+	case !known:
+		x.unknown.Set(e)
+	case has:
+		x.postings.Set(posting{value, e})
+	}
+}
+
+func (x *index) remove(e *Entry) {
+	if _, unknown := x.unknown.Delete(e); unknown {
 		return
 	}
-	if next.Err != nil {
-		x.unreadable.Set(next)
-	} else if value, ok := next.Header.Labels.Lookup(x.label); ok {
-		x.postings.Set(posting{value, next})
+	if value, has, _ := x.value(e); has { // the value it was added with, for views do not change
+		x.postings.Delete(posting{value, e})
 	}
 }
 
 // copy returns a copy of the index, which shares nodes until one of them changes.
 func (x *index) copy() *index {
 	c := *x
-	c.postings, c.unreadable = x.postings.Copy(), x.unreadable.Copy()
+	c.postings, c.unknown = x.postings.Copy(), x.unknown.Copy()
 	return &c
+}
+
+// outdated reports whether the values of many unknown entries are known now, because views were made.
+func (x *index) outdated() bool {
+	resolvable := 0
+	x.unknown.Scan(func(e *Entry) bool {
+		if _, _, known := x.value(e); known {
+			resolvable++
+		}
+		return resolvable < maxResolvable
+	})
+	return resolvable == maxResolvable
 }
 
 // keys is a range of keys: those that begin with prefix and are not before start.
@@ -98,7 +163,7 @@ func (k keys) has(key string) bool { return key >= k.from() && strings.HasPrefix
 
 // count returns the number of entries that may have one of the values; nil stands for any value.
 func (x *index) count(values []string, k keys) int {
-	n := x.unreadable.Len()
+	n := x.unknown.Len()
 	if values == nil {
 		return n + x.postings.Len()
 	}
@@ -125,7 +190,7 @@ func (x *index) collect(values []string, k keys) (found []*Entry) {
 		}
 		return true
 	}
-	ascend(x.unreadable, k.prefix, k.start, add)
+	ascend(x.unknown, k.prefix, k.start, add)
 	if values == nil {
 		x.postings.Scan(func(p posting) bool { return add(p.entry) })
 	}

@@ -18,8 +18,10 @@ func BenchmarkSelect(b *testing.B) {
 		for n := range objects {
 			put(n, 0)
 		}
+		v := storing()
 		query := func(name, value string) Query {
-			return Query{Requirements: []Requirement{{Label: name, Values: []string{value}}}}
+			return Query{Viewer: v, StoredLabels: true,
+				Requirements: []Requirement{{Name: name, Values: []string{value}}}}
 		}
 		find := func(q Query) (n int) {
 			for range s.now().Select(b.Context(), q) {
@@ -36,7 +38,7 @@ func BenchmarkSelect(b *testing.B) {
 		b.Run(fmt.Sprintf("make/%d", objects), func(b *testing.B) {
 			entries := s.now().entries
 			for b.Loop() {
-				buildIndex("shard", entries)
+				buildIndex(indexKey{kind: Label, name: "shard"}, entries)
 			}
 		})
 		find(query("shard", "3"))

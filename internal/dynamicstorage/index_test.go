@@ -12,7 +12,7 @@ import (
 	"weak"
 )
 
-// TestSelect compares Select with a scan, in present and old states, while objects change.
+// TestSelect compares Select with a scan, in present and old states, while objects change and viewers are replaced.
 func TestSelect(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -20,30 +20,47 @@ func TestSelect(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	for range 4 {
 		s := newSelecting()
-		viewer := storing()
+		viewers := []*Viewer{storing(), converting()}
 		var states []*Snapshot
 		for range 3000 {
 			switch n := rnd.IntN(100); {
 			case n < 70 || s.cache.entries.Len() < minIndexed+40:
 				key := fmt.Sprintf("n%d/%d", rnd.IntN(3), rnd.IntN(400))
-				s.put(key, object(key, randomValue(rnd)))
+				e := object(key, randomValue(rnd))
+				for _, v := range viewers {
+					if rnd.IntN(3) == 0 { // written here
+						if _, err := v.View(t.Context(), e); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				s.put(key, e)
 			case n < 78:
 				s.put(fmt.Sprintf("n%d/%d", rnd.IntN(3), rnd.IntN(400)), nil)
 			case n < 82:
 				if states = append(states, s.now()); len(states) > 5 {
 					states = states[1:]
 				}
+			case n < 83:
+				i := rnd.IntN(len(viewers))
+				viewers[i].Close()
+				viewers[i] = []func() *Viewer{storing, converting}[i]()
+				if rnd.IntN(2) == 0 {
+					s.dropViews()
+				}
 			case n < 84:
 				s.clock.Step(time.Duration(rnd.IntN(int(unusedFor))))
 				s.dropIndexes(s.clock.Now())
 			default:
+				i := rnd.IntN(len(viewers))
 				q := randomQuery(rnd)
+				q.Viewer, q.StoredLabels = viewers[i], i == 0
 				state := s.now()
 				if len(states) > 0 && rnd.IntN(2) == 0 {
 					state = states[rnd.IntN(len(states))]
 				}
-				want, _ := selected(t, state, viewer, q, true)
-				if got, _ := selected(t, state, viewer, q, false); !slices.Equal(got, want) {
+				want, _ := selected(t, state, q, true)
+				if got, _ := selected(t, state, q, false); !slices.Equal(got, want) {
 					t.Fatalf("%+v\ngot  %v\nwant %v", q, got, want)
 				}
 			}
@@ -57,7 +74,7 @@ func TestSelect(t *testing.T) {
 
 func randomValue(rnd *rand.Rand) string {
 	if rnd.IntN(100) == 0 {
-		return "!!"
+		return []string{"!", "!!"}[rnd.IntN(2)]
 	}
 	var labels []string
 	for _, name := range []string{"a", "b", "d", "e", "f", "g"} {
@@ -74,12 +91,16 @@ func randomQuery(rnd *rand.Rand) Query {
 		q.Start = q.Prefix + fmt.Sprint(rnd.IntN(400))
 	}
 	for range 1 + rnd.IntN(3) {
-		r := Requirement{Label: []string{"a", "b", "c", "d", "e", "f", "g", "none"}[rnd.IntN(8)]}
+		r := Requirement{Name: []string{"a", "b", "c", "d", "e", "f", "g", "none"}[rnd.IntN(8)]}
 		for range rnd.IntN(4) {
 			r.Values = append(r.Values, []string{fmt.Sprint(rnd.IntN(12)), fmt.Sprint(rnd.IntN(12), "'")}[rnd.IntN(2)])
 		}
 		slices.Sort(r.Values)
 		r.Values = slices.Compact(r.Values)
+		if rnd.IntN(3) == 0 {
+			r = Requirement{Kind: Field, Name: "color",
+				Values: []string{[]string{"", "red", "blue", "green"}[rnd.IntN(4)]}}
+		}
 		q.Requirements = append(q.Requirements, r)
 	}
 	return q
@@ -89,11 +110,18 @@ func randomQuery(rnd *rand.Rand) Query {
 func checkIndexes(t *testing.T, s *selecting) {
 	t.Helper()
 	for _, x := range s.cache.indexes {
-		want := buildIndex(x.label, s.cache.entries)
+		if x.closed() {
+			continue
+		}
+		for _, e := range x.unknown.Items() { // views may have been made since
+			x.unknown.Delete(e)
+			x.add(e)
+		}
+		want := buildIndex(x.indexKey, s.cache.entries)
 		if !slices.Equal(x.postings.Items(), want.postings.Items()) ||
-			!slices.Equal(x.unreadable.Items(), want.unreadable.Items()) {
-			t.Errorf("index of %q: %d postings, %d aside; want %d, %d", x.label, x.postings.Len(), x.unreadable.Len(),
-				want.postings.Len(), want.unreadable.Len())
+			!slices.Equal(x.unknown.Items(), want.unknown.Items()) {
+			t.Errorf("index of %q: %d postings, %d aside; want %d, %d", x.name, x.postings.Len(), x.unknown.Len(),
+				want.postings.Len(), want.unknown.Len())
 		}
 	}
 }
@@ -107,30 +135,37 @@ func TestSelectLooksAtMatches(t *testing.T) {
 		key := fmt.Sprintf("n/%04d", n)
 		s.put(key, object(key, fmt.Sprintf("shard=%d,all=1;%d", n%100, n%50)))
 	}
-	viewer := storing()
+	v, w := storing(), converting()
 	for _, c := range []struct {
 		name          string
 		query         Query
 		first, looked int
 	}{
-		{"label", Query{Requirements: []Requirement{{Label: "shard", Values: []string{"7"}}}}, 50, 50},
-		{"two values", Query{Requirements: []Requirement{{Label: "shard", Values: []string{"7", "8"}}}}, 100, 100},
-		{"from a key on", Query{Start: "n/4000", Requirements: []Requirement{{Label: "shard", Values: []string{"7"}}}},
+		{"label", Query{Requirements: []Requirement{{Name: "shard", Values: []string{"7"}}}}, 50, 50},
+		{"two values", Query{Requirements: []Requirement{{Name: "shard", Values: []string{"7", "8"}}}}, 100, 100},
+		{"from a key on", Query{Start: "n/4000", Requirements: []Requirement{{Name: "shard", Values: []string{"7"}}}},
 			10, 10},
-		{"the better one of two", Query{Requirements: []Requirement{{Label: "all"},
-			{Label: "shard", Values: []string{"7"}}}}, 5000, 50},
-		{"a label that no object has", Query{Requirements: []Requirement{{Label: "none"}}}, 0, 0},
+		{"the better one of two", Query{Requirements: []Requirement{{Name: "all"},
+			{Name: "shard", Values: []string{"7"}}}}, 5000, 50},
+		{"a label that no object has", Query{Requirements: []Requirement{{Name: "none"}}}, 0, 0},
+		{"field, whose views are not made", Query{Requirements: []Requirement{{Kind: Field, Name: "color",
+			Values: []string{"7"}}}}, 5000, 100},
+		{"label of a version that is converted", Query{Viewer: w,
+			Requirements: []Requirement{{Name: "shard", Values: []string{"7"}}}}, 5000, 50},
 		{"nothing that indexes know", Query{}, 5000, 5000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, looked := selected(t, s.now(), viewer, c.query, false); looked > c.first {
+			if c.query.Viewer == nil {
+				c.query.Viewer, c.query.StoredLabels = v, true
+			}
+			if _, looked := selected(t, s.now(), c.query, false); looked > c.first {
 				t.Errorf("first %d, want %d", looked, c.first)
 			}
-			if _, looked := selected(t, s.now(), viewer, c.query, false); looked != c.looked {
+			if _, looked := selected(t, s.now(), c.query, false); looked != c.looked {
 				t.Errorf("then %d, want %d", looked, c.looked)
 			}
 			s.put("n/0007", object("n/0007", "shard=7,all=1;7")) // from elsewhere: no view yet
-			if _, looked := selected(t, s.now(), viewer, c.query, false); looked > c.looked+1 {
+			if _, looked := selected(t, s.now(), c.query, false); looked > c.looked+1 {
 				t.Errorf("%d after a change, want %d", looked, c.looked)
 			}
 		})
@@ -144,7 +179,7 @@ func TestSelectWhileWriting(t *testing.T) {
 	for n := range 1000 {
 		s.put(fmt.Sprintf("n/%04d", n), object(fmt.Sprintf("n/%04d", n), fmt.Sprintf("shard=%d;%d", n%10, n%7)))
 	}
-	viewer := storing()
+	v := storing()
 	var readers sync.WaitGroup
 	stop := make(chan struct{})
 	for i := range 4 {
@@ -157,9 +192,14 @@ func TestSelectWhileWriting(t *testing.T) {
 				default:
 				}
 				state := s.now()
-				q := Query{Requirements: []Requirement{{Label: "shard", Values: []string{fmt.Sprint(rnd.IntN(10))}}}}
-				want, _ := selected(t, state, viewer, q, true)
-				if got, _ := selected(t, state, viewer, q, false); !slices.Equal(got, want) {
+				q := Query{Viewer: v, StoredLabels: true,
+					Requirements: []Requirement{{Name: "shard", Values: []string{fmt.Sprint(rnd.IntN(10))}}}}
+				if rnd.IntN(2) == 0 {
+					q.Requirements[0] = Requirement{Kind: Field, Name: "color",
+						Values: []string{fmt.Sprint(rnd.IntN(7))}}
+				}
+				want, _ := selected(t, state, q, true)
+				if got, _ := selected(t, state, q, false); !slices.Equal(got, want) {
 					t.Errorf("%+v: got %d, want %d", q, len(got), len(want))
 				}
 				if count(state.entries, "n/", "") != state.entries.Len() {
@@ -185,10 +225,10 @@ func TestMaxIndexes(t *testing.T) {
 		s.put(fmt.Sprint(n), object(fmt.Sprint(n), "a=1;"))
 	}
 	ask := func(name string) {
-		q := Query{Requirements: []Requirement{{Label: name, Values: []string{"1"}}}}
-		selected(t, s.now(), storing(), q, false)
+		selected(t, s.now(), Query{Viewer: storing(), StoredLabels: true,
+			Requirements: []Requirement{{Name: name, Values: []string{"1"}}}}, false)
 	}
-	has := func(name string) bool { return findIndex(s.cache.indexes, name) != nil }
+	has := func(name string) bool { return findIndex(s.cache.indexes, indexKey{kind: Label, name: name}) != nil }
 	ask("a")
 	for n := range 20 {
 		ask(fmt.Sprint("other", n))
@@ -216,17 +256,22 @@ func TestReleaseFreesMemory(t *testing.T) {
 		s.put(fmt.Sprint(n), object(fmt.Sprint(n), fmt.Sprintf("a=%d;red", n%3)))
 	}
 	state := s.now()
-	selected(t, state, v, Query{Requirements: []Requirement{{Label: "a", Values: []string{"1"}}}}, false)
-	if len(s.cache.indexes) != 1 || s.cache.indexBytes() == 0 {
+	for _, r := range []Requirement{{Name: "a", Values: []string{"1"}},
+		{Kind: Field, Name: "color", Values: []string{"red"}}} {
+		selected(t, state, Query{Viewer: v, StoredLabels: true, Requirements: []Requirement{r}}, false)
+	}
+	if len(s.cache.indexes) != 2 || s.cache.indexBytes() == 0 {
 		t.Fatalf("%d indexes", len(s.cache.indexes))
 	}
-	entry, cached, label := weak.Make(s.cache.get("1")), weak.Make(s.cache), weak.Make(s.cache.indexes[0])
+	entry, cached, label, field := weak.Make(s.cache.get("1")), weak.Make(s.cache), weak.Make(s.cache.indexes[0]),
+		weak.Make(s.cache.indexes[1])
 	views := weak.Make(s.cache.get("1").views.Load())
 	state = nil
 	s.Release()
 	runtime.GC()
-	if entry.Value() != nil || cached.Value() != nil || label.Value() != nil || views.Value() != nil {
-		t.Errorf("kept: entry %v, cache %v, index %v, view %v", entry.Value() != nil, cached.Value() != nil,
-			label.Value() != nil, views.Value() != nil)
+	if entry.Value() != nil || cached.Value() != nil || label.Value() != nil || field.Value() != nil ||
+		views.Value() != nil {
+		t.Errorf("kept: entry %v, cache %v, indexes %v %v, view %v", entry.Value() != nil, cached.Value() != nil,
+			label.Value() != nil, field.Value() != nil, views.Value() != nil)
 	}
 }

@@ -26,8 +26,8 @@ func newSelecting() *selecting {
 	return &selecting{Resource: r, clock: clock, revision: 1}
 }
 
-// object is an entry whose value has its labels and its field: "a=1,b=2;red". A value of "!!" cannot be
-// read.
+// object is an entry whose value has its labels and its field: "a=1,b=2;red". A value of "!" cannot be converted,
+// "!!" cannot be read.
 func object(key, value string) *Entry {
 	header, _ := valueHeader([]byte(value))
 	e := &Entry{Key: key, Value: []byte(value), Header: header}
@@ -65,6 +65,31 @@ func (s *selecting) put(key string, e *Entry) {
 
 func (s *selecting) now() *Snapshot { return s.present() }
 
+// converting makes views whose labels differ from the stored ones, as a webhook may: "a" has another value and "b" is
+// "c".
+func converting() *Viewer {
+	return NewViewer(func(_ context.Context, entries []*Entry) ([]*View, error) {
+		views := make([]*View, len(entries))
+		for i, e := range entries {
+			if views[i] = (&View{Bytes: e.Value}); e.Err != nil || string(e.Value) == "!" {
+				views[i].Err = errors.New("no view")
+				continue
+			}
+			labels := labelsOf(string(e.Value))
+			if v, ok := labels["a"]; ok {
+				labels["a"] = v + "'"
+			}
+			if v, ok := labels["b"]; ok {
+				delete(labels, "b")
+				labels["c"] = v
+			}
+			views[i].Labels = PairsOf(labels)
+			views[i].Fields = fieldsOf(e)
+		}
+		return views, nil
+	})
+}
+
 func storing() *Viewer {
 	return NewViewer(func(_ context.Context, entries []*Entry) ([]*View, error) {
 		views := make([]*View, len(entries))
@@ -84,7 +109,10 @@ func fieldsOf(e *Entry) Pairs {
 // meets reports whether a view is selected.
 func meets(v *View, requirements []Requirement) bool {
 	for _, r := range requirements {
-		value, has := v.Labels.Lookup(r.Label)
+		value, has := v.Labels.Lookup(r.Name)
+		if r.Kind == Field {
+			value, has = v.Fields.Lookup(r.Name)
+		}
 		if !has || r.Values != nil && !slices.Contains(r.Values, value) {
 			return false
 		}
@@ -93,7 +121,7 @@ func meets(v *View, requirements []Requirement) bool {
 }
 
 // selected returns the keys and revisions of the selected entries, and the number of entries that were examined.
-func selected(t *testing.T, s *Snapshot, viewer *Viewer, q Query, all bool) (found []string, looked int) {
+func selected(t *testing.T, s *Snapshot, q Query, all bool) (found []string, looked int) {
 	t.Helper()
 	seq := s.Select(t.Context(), q)
 	if all {
@@ -104,7 +132,7 @@ func selected(t *testing.T, s *Snapshot, viewer *Viewer, q Query, all bool) (fou
 			t.Fatal(err)
 		}
 		looked++
-		v, err := viewer.View(t.Context(), e)
+		v, err := q.Viewer.View(t.Context(), e)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -127,9 +127,6 @@ type observed struct {
 // open runs a store. The connections of a strict one never break.
 func (p *property) open(strict bool, options Options) *observed {
 	options.Client, options.Prefix = p.etcd.client, "/p"
-	options.Header = func(value []byte) (Header, error) {
-		return Header{Labels: PairsOf(map[string]string{"first": first(value)})}, nil
-	}
 	if !strict {
 		options.Client = p.etcd.proxy.dial(p.t)
 	}
@@ -146,14 +143,14 @@ func newEcho() *Viewer {
 	return NewViewer(func(_ context.Context, entries []*Entry) ([]*View, error) {
 		views := make([]*View, len(entries))
 		for n, e := range entries {
-			views[n] = &View{Bytes: e.Value, Labels: e.Header.Labels}
+			views[n] = &View{Bytes: e.Value, Fields: PairsOf(map[string]string{"first": first(e)})}
 		}
 		return views, nil
 	})
 }
 
-// first returns the label that entries are selected by: the first byte of the value.
-func first(value []byte) string { return string(value[:1]) }
+// first returns the field that entries are selected by: the first byte of the value.
+func first(e *Entry) string { return string(e.Value[:1]) }
 
 // marked is a Transformer that stores values with a mark.
 type marked struct{}
@@ -227,7 +224,7 @@ func (p *property) check() {
 	}
 	for _, r := range p.reads {
 		wanted := slices.DeleteFunc(m.entries(r.resource, r.revision, r.prefix),
-			func(e *Entry) bool { return r.first != "" && first(e.Value) != r.first })
+			func(e *Entry) bool { return r.first != "" && first(e) != r.first })
 		if got, want := render(r.entries), render(wanted); got != want {
 			t.Errorf("%s/%s at %d:\ngot  %s\nwant %s", r.resource, r.prefix, r.revision, got, want)
 		}

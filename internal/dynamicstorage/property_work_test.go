@@ -211,7 +211,7 @@ func (seen *reading) list(ctx context.Context, r *Resource, at ReadAt, rnd *rand
 	return err
 }
 
-// selectFrom reads the entries whose values begin in some way, by their labels.
+// selectFrom reads the entries whose values begin in some way, as views say.
 func (seen *reading) selectFrom(ctx context.Context, r *Resource, at ReadAt, viewer *Viewer, rnd *rand.Rand) error {
 	seen.prefix, seen.revision, seen.first = []string{"", "n0/"}[rnd.IntN(2)], at.Revision, fmt.Sprint(1+rnd.IntN(9))
 	s, err := r.Snapshot(ctx, at)
@@ -219,7 +219,8 @@ func (seen *reading) selectFrom(ctx context.Context, r *Resource, at ReadAt, vie
 		return err
 	}
 	seen.revision = s.Revision
-	q := Query{Prefix: seen.prefix, Requirements: []Requirement{{Label: "first", Values: []string{seen.first}}}}
+	q := Query{Viewer: viewer, Prefix: seen.prefix, Requirements: []Requirement{{Kind: Field, Name: "first",
+		Values: []string{seen.first}}}}
 	for e, err := range s.Select(ctx, q) {
 		if err != nil {
 			return err
@@ -228,7 +229,7 @@ func (seen *reading) selectFrom(ctx context.Context, r *Resource, at ReadAt, vie
 		if err != nil {
 			return err
 		}
-		if view.Labels.Get("first") == seen.first {
+		if view.Fields.Get("first") == seen.first {
 			seen.entries = append(seen.entries, e)
 		}
 	}

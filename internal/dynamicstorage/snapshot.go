@@ -63,30 +63,45 @@ func (s *Snapshot) Count(ctx context.Context, prefix, after string) (int64, erro
 	return resp.Count, nil
 }
 
-// Query selects entries of a snapshot by their stored labels.
+// Query selects entries of a snapshot.
 type Query struct {
+	// Viewer makes the views that Requirements apply to.
+	Viewer *Viewer
+	// StoredLabels: its views have the labels of the stored objects. Then entries are selected by label without
+	// views, also entries whose views have errors.
+	StoredLabels bool
 	// Prefix and Start are as for Ascend.
 	Prefix, Start string
 	// Requirements must all be met.
 	Requirements []Requirement
 }
 
-// Requirement is a label that an object must have.
+// Requirement is a label or field that an object must have.
 type Requirement struct {
-	Label string
+	Kind IndexKind
+	Name string
 	// Values are the values that are allowed; nil allows any.
 	Values []string
 }
 
+// key returns the key of the index for a requirement.
+func (q *Query) key(r *Requirement) indexKey {
+	if r.Kind == Label && q.StoredLabels {
+		return indexKey{kind: Label, name: r.Name}
+	}
+	return indexKey{viewer: q.Viewer, kind: r.Kind, name: r.Name}
+}
+
 // Select is Ascend for the entries that may meet the requirements. It uses indexes, which it builds on demand. It may
-// return entries that do not meet the requirements: those that cannot be read, and all entries if there is no index.
+// return entries that do not meet the requirements, in particular entries without a view, and all entries if there is
+// no index.
 func (s *Snapshot) Select(ctx context.Context, q Query) iter.Seq2[*Entry, error] {
 	x, values := s.mostSelective(&q)
 	k := keys{q.Prefix, q.Start}
 	switch {
 	case x == nil:
 		return s.Ascend(ctx, q.Prefix, q.Start)
-	case len(values) == 1 && x.unreadable.Len() == 0:
+	case len(values) == 1 && x.unknown.Len() == 0:
 		return func(yield func(*Entry, error) bool) {
 			x.ascend(values[0], k, func(e *Entry) bool { return yield(e, nil) })
 		}
@@ -119,14 +134,24 @@ func (s *Snapshot) mostSelective(q *Query) (best *index, values []string) {
 	var missing *Requirement
 	for n := range q.Requirements {
 		r := &q.Requirements[n]
-		if x := s.indexes.find(r.Label); x != nil {
+		key := q.key(r)
+		if key.closed() {
+			continue
+		}
+		x := s.indexes.find(key)
+		if x != nil && x.outdated() {
+			if built := s.makeIndex(key); built != nil {
+				x = built
+			}
+		}
+		if x != nil {
 			consider(x, r)
 		} else if missing == nil {
 			missing = r
 		}
 	}
 	if missing != nil && (best == nil || least > s.entries.Len()/4) {
-		if x := s.makeIndex(missing.Label); x != nil {
+		if x := s.makeIndex(q.key(missing)); x != nil {
 			consider(x, missing)
 		}
 	}

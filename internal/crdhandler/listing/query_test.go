@@ -54,7 +54,7 @@ func TestNewQuery(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			q, err := NewQuery(selection.New(selection.Request{Namespaced: true, Namespace: "ns", Options: &tc.opts},
-				nil), &tc.opts, !tc.uncached)
+				selection.Index{}), &tc.opts, !tc.uncached)
 			if tc.err != "" {
 				if !apierrors.IsBadRequest(err) || !strings.HasPrefix(err.Error(), tc.err) {
 					t.Fatalf("error %v, want %s", err, tc.err)

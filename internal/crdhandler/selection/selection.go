@@ -37,10 +37,17 @@ type Selection struct {
 	// labels and fields are nil if they select everything.
 	labels labels.Selector
 	fields fields.Selector
-	// storedLabels reports whether views have the labels of the stored objects, so that an index finds them.
-	storedLabels func() bool
+	index  Index
 	// object is the one that Matches looks at, held here so that Matches does not allocate one for each call.
 	object *objectFields
+}
+
+// Index finds objects by labels and fields.
+type Index struct {
+	// Viewer makes the views that have the labels and fields.
+	Viewer *dynamicstorage.Viewer
+	// StoredLabels reports whether views have the labels of the stored objects.
+	StoredLabels func() bool
 }
 
 // Request is what a client asks for.
@@ -52,11 +59,10 @@ type Request struct {
 	Options   *metainternal.ListOptions
 }
 
-// New returns the selection of a request. storedLabels reports whether views have the labels of the stored objects.
-// Field selectors narrow the keys only on the first page of a list: a continue token is relative to the keys that the
-// path names.
-func New(r Request, storedLabels func() bool) Selection {
-	sel := Selection{storedLabels: storedLabels, object: &objectFields{}}
+// New returns the selection of a request. Field selectors narrow the keys only on the first page of a list: a continue
+// token is relative to the keys that the path names.
+func New(r Request, index Index) Selection {
+	sel := Selection{index: index, object: &objectFields{}}
 	if r.Options.LabelSelector != nil && !r.Options.LabelSelector.Empty() {
 		sel.labels = r.Options.LabelSelector
 	}
@@ -101,6 +107,8 @@ func (sel *Selection) Candidates(
 		return snapshot.Ascend(ctx, sel.Prefix, start)
 	}
 	return snapshot.Select(ctx, dynamicstorage.Query{
+		Viewer:       sel.index.Viewer,
+		StoredLabels: sel.index.StoredLabels(),
 		Prefix:       sel.Prefix,
 		Start:        start,
 		Requirements: requirements,
@@ -119,18 +127,27 @@ func (sel *Selection) only(entries iter.Seq2[*dynamicstorage.Entry, error]) iter
 	}
 }
 
-// requirements returns the terms of the label selector that an index can find. Matches checks the others.
+// requirements returns the terms of the selectors that an index can find. Matches checks the others.
 func (sel *Selection) requirements() (requirements []dynamicstorage.Requirement) {
-	if sel.labels == nil || !sel.storedLabels() {
-		return nil
+	if sel.labels != nil {
+		demanded, _ := sel.labels.Requirements()
+		for _, r := range demanded {
+			switch r.Operator() {
+			case operators.Equals, operators.DoubleEquals, operators.In:
+				requirements = append(requirements, dynamicstorage.Requirement{Kind: dynamicstorage.Label, Name: r.Key(),
+					Values: r.Values().List()})
+			case operators.Exists, operators.GreaterThan, operators.LessThan:
+				requirements = append(requirements, dynamicstorage.Requirement{Kind: dynamicstorage.Label, Name: r.Key()})
+			}
+		}
 	}
-	demanded, _ := sel.labels.Requirements()
-	for _, r := range demanded {
-		switch r.Operator() {
-		case operators.Equals, operators.DoubleEquals, operators.In:
-			requirements = append(requirements, dynamicstorage.Requirement{Label: r.Key(), Values: r.Values().List()})
-		case operators.Exists, operators.GreaterThan, operators.LessThan:
-			requirements = append(requirements, dynamicstorage.Requirement{Label: r.Key()})
+	if sel.fields != nil {
+		for _, r := range sel.fields.Requirements() {
+			declared := r.Field != "metadata.name" && r.Field != "metadata.namespace"
+			if declared && (r.Operator == operators.Equals || r.Operator == operators.DoubleEquals) {
+				requirements = append(requirements, dynamicstorage.Requirement{Kind: dynamicstorage.Field, Name: r.Field,
+					Values: []string{r.Value}})
+			}
 		}
 	}
 	return requirements

@@ -37,7 +37,7 @@ func TestNew(t *testing.T) {
 			FieldSelector: fields.ParseSelectorOrDie("metadata.namespace=ns,metadata.name=a")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sel := New(Request{Namespaced: !tc.cluster, Namespace: tc.namespace, Options: tc.opts}, nil)
+			sel := New(Request{Namespaced: !tc.cluster, Namespace: tc.namespace, Options: tc.opts}, Index{})
 			if sel.Prefix != tc.prefix || sel.Key != tc.key {
 				t.Errorf("prefix %q, key %q", sel.Prefix, sel.Key)
 			}
@@ -71,7 +71,7 @@ func TestMatches(t *testing.T) {
 		}
 		sel := New(Request{Namespaced: true, Options: &metainternal.ListOptions{
 			LabelSelector: selector, FieldSelector: fields.ParseSelectorOrDie(tc.fields),
-		}}, nil)
+		}}, Index{})
 		if got := sel.Matches("ns/n", view); got != tc.want {
 			t.Errorf("labels %q, fields %q: %t", tc.labels, tc.fields, got)
 		}

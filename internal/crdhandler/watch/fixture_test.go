@@ -56,7 +56,7 @@ func newSession(t testing.TB, objects *dynamicstorage.Resource, req *http.Reques
 	config := Config{
 		Resource:  gvk.GroupVersion().WithResource("gadgets"),
 		Objects:   objects,
-		Selection: selection.New(selection.Request{Namespaced: true, Options: opts}, nil),
+		Selection: selection.New(selection.Request{Namespaced: true, Options: opts}, selection.Index{Viewer: viewer}),
 		Options:   opts,
 		Endpoint:  endpoint,
 		MediaType: mediaType,
