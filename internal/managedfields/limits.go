@@ -25,12 +25,15 @@ const (
 	maxSteps = 1_000_000
 	// maxManagerSteps is the product of the number of managers and the sum above.
 	maxManagerSteps = 10_000_000
+	// maxMistyped is the number of items of atomic lists with another type than that of the schema. The library makes an
+	// error of 200 bytes of each.
+	maxMistyped = 100_000
 )
 
 // libraryWork is what the library has to work on.
 type libraryWork struct {
 	walk
-	width, steps, managers int
+	width, steps, managers, mistyped int
 }
 
 // checkWork returns an error that names the limit if the library would have too much to do with objects of the type of
@@ -58,6 +61,8 @@ func (w *libraryWork) exceeded() error {
 	case w.managers*w.steps > maxManagerSteps:
 		return tooMuchWork("the number of managers times the elements of the paths of all fields is more than %d",
 			maxManagerSteps)
+	case w.mistyped > maxMistyped:
+		return tooMuchWork("more than %d items of lists have a wrong type", maxMistyped)
 	}
 	return nil
 }
@@ -98,11 +103,24 @@ func (w *libraryWork) addValue(ref smdschema.TypeRef, value any, length int) {
 		}
 	case []any:
 		if !associative(atom.List) {
+			w.addAtomic(atom.List, value)
 			return
 		}
 		w.width = max(w.width, len(value)*max(1, len(atom.List.Keys)))
 		for _, item := range value {
 			w.addValue(atom.List.ElementType, item, length+1)
+		}
+	}
+}
+
+// addAtomic adds the items of a list that has one owner.
+func (w *libraryWork) addAtomic(t *smdschema.List, items []any) {
+	for _, item := range items {
+		if t == nil || !w.typeCheck(t.ElementType, item, paths{}) {
+			w.mistyped++
+		}
+		if w.mistyped > maxMistyped {
+			return
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -66,6 +67,8 @@ func TestLibraryWorkIsLimited(t *testing.T) {
 	}{
 		{"usual", large(0, manyItems), ""},
 		{"an atomic list", withExtras("args", list), ""},
+		{"nulls in an atomic list", withExtras("args", make([]any, maxMistyped+1)), ""},
+		{"numbers in a list of texts", withExtras("args", slices.Repeat([]any{int64(1)}, maxMistyped+1)), "a wrong type"},
 		{"an atomic map", withExtras("selector", members(maxWidth+1)), ""},
 		{"a wide map", withExtras("any", members(maxWidth+1)), "more than 10000 fields"},
 		{"a set", withExtras("tags", list), "more than 10000 fields"},
