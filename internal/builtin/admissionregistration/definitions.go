@@ -31,7 +31,6 @@ func Definitions() []*resource.Definition {
 		{
 			Object: &admissionregistrationv1.ValidatingAdmissionPolicy{}, Categories: categories,
 			Strategy: validatingPolicyRules, Default: setDefaults, Columns: validatingPolicyColumns,
-			Resets: []string{"status"},
 			Subresources: []resource.Subresource{{
 				Name: "status", Strategy: validatingPolicyStatus,
 				Resets: []string{"metadata", "spec"},

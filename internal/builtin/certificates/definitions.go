@@ -34,7 +34,7 @@ func Definitions() []*resource.Definition {
 		},
 		{
 			Object: &certificatesv1.PodCertificateRequest{}, Namespaced: true,
-			Strategy: podRequestRules, Default: defaultPodRequest, Resets: []string{"status"},
+			Strategy: podRequestRules, Default: defaultPodRequest,
 			Subresources: []resource.Subresource{{
 				Name: "status", Strategy: podRequestStatusRules,
 				Resets: []string{"metadata", "spec"},

@@ -16,13 +16,13 @@ func Definitions() []*resource.Definition {
 		},
 		{
 			Object:   &resourcev1.DeviceTaintRule{},
-			Strategy: taintStrategy(), Default: defaultTaintRule, Resets: []string{"status"},
+			Strategy: taintStrategy(), Default: defaultTaintRule,
 			Subresources: []resource.Subresource{taintRules.Status()}, Columns: taintColumns,
 			Storage: resource.NewStorage(&resourcev1.DeviceTaintRule{}, &resourcev1beta2.DeviceTaintRule{}),
 		},
 		{
 			Object: &resourcev1.ResourceClaim{}, Namespaced: true,
-			Strategy: claimRules.Rules(), Default: defaultClaim, Resets: []string{"status"},
+			Strategy: claimRules.Rules(), Default: defaultClaim,
 			Subresources: []resource.Subresource{claimRules.Status()}, Columns: claimColumns, ReturnsDeleted: true,
 			Upgrade: upgrade,
 		},

@@ -11,12 +11,12 @@ func Definitions() []*resource.Definition {
 	return []*resource.Definition{
 		{
 			Object:   &flowcontrolv1.FlowSchema{},
-			Strategy: schemaRules.Rules(), Default: defaultSchema, Resets: []string{"status"},
+			Strategy: schemaRules.Rules(), Default: defaultSchema,
 			Subresources: []resource.Subresource{schemaRules.Status()}, Columns: schemaColumns,
 		},
 		{
 			Object:   &flowcontrolv1.PriorityLevelConfiguration{},
-			Strategy: levelRules.Rules(), Default: defaultLevel, Resets: []string{"status"},
+			Strategy: levelRules.Rules(), Default: defaultLevel,
 			Subresources: []resource.Subresource{levelRules.Status()}, Columns: levelColumns,
 			Upgrade: upgradeLevel,
 		},

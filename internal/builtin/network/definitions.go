@@ -16,12 +16,6 @@ func Definitions() []*resource.Definition {
 	}
 }
 
-// Top-level fields, for Resets.
-var (
-	spec   = []string{"spec"}
-	status = []string{"status"}
-)
-
 // none is the cell of a value that is not there.
 const none = "<none>"
 

@@ -15,7 +15,7 @@ import (
 func ingressDefinition() *resource.Definition {
 	return &resource.Definition{
 		Object: &networkingv1.Ingress{}, ShortNames: []string{"ing"}, Namespaced: true, Folder: "ingress",
-		Columns: ingressColumns, Resets: status, Upgrade: upgradeIngress,
+		Columns: ingressColumns, Upgrade: upgradeIngress,
 		Strategy: resource.Typed[*networkingv1.Ingress]{
 			Prepare:       resource.Begin[*networkingv1.Ingress],
 			Check:         checkIngressCreate,
@@ -24,7 +24,7 @@ func ingressDefinition() *resource.Definition {
 			CheckUpdate:   checkIngressUpdate,
 		},
 		Subresources: []resource.Subresource{{
-			Name: "status", Resets: spec,
+			Name: "status",
 			Strategy: resource.Typed[*networkingv1.Ingress]{
 				PrepareUpdate: resource.KeepSpec[*networkingv1.Ingress],
 				CheckUpdate:   checkIngressStatus,

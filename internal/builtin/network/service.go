@@ -18,7 +18,7 @@ func serviceDefinition() *resource.Definition {
 	return &resource.Definition{
 		Object: &corev1.Service{}, ShortNames: []string{"svc"}, Categories: []string{"all"}, Namespaced: true,
 		Folder:  "services/specs",
-		Default: defaultService, Resets: status, Columns: serviceColumns,
+		Default: defaultService, Columns: serviceColumns,
 		Fields:         &resource.Fields{Values: resource.Paths(&corev1.Service{}, "spec.clusterIP", "spec.type")},
 		ReturnsDeleted: true,
 		Strategy: resource.Typed[*corev1.Service]{
@@ -32,7 +32,7 @@ func serviceDefinition() *resource.Definition {
 			CreatesOnUpdate: true,
 		},
 		Subresources: []resource.Subresource{resource.NewProxy(&corev1.ServiceProxyOptions{}), {
-			Name: "status", Resets: spec,
+			Name: "status",
 			Strategy: resource.Typed[*corev1.Service]{
 				PrepareUpdate: resource.KeepSpec[*corev1.Service],
 				CheckUpdate:   checkServiceStatus,

@@ -10,7 +10,7 @@ import (
 
 func serviceCIDRDefinition() *resource.Definition {
 	return &resource.Definition{
-		Object: &networkingv1.ServiceCIDR{}, Columns: serviceCIDRColumns, Resets: status,
+		Object: &networkingv1.ServiceCIDR{}, Columns: serviceCIDRColumns,
 		Strategy: serviceCIDRRules.Rules(), Subresources: []resource.Subresource{serviceCIDRRules.Status()},
 	}
 }

@@ -11,7 +11,7 @@ func Definitions() []*resource.Definition {
 	return []*resource.Definition{
 		{
 			Object: &corev1.Pod{}, ShortNames: []string{"po"}, Categories: []string{"all"}, Namespaced: true,
-			Strategy: podStrategy, Default: defaultPod, Resets: []string{"status"},
+			Strategy: podStrategy, Default: defaultPod,
 			Subresources: []resource.Subresource{
 				resource.NewStream("attach", &corev1.PodAttachOptions{}),
 				resource.NewStream("exec", &corev1.PodExecOptions{}),

@@ -2,7 +2,6 @@ package resource
 
 import (
 	"reflect"
-	"strings"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,9 +65,7 @@ func (p Plain[T]) Status() Subresource {
 			return errs
 		},
 	}
-	return Subresource{
-		Name: "status", Verbs: SubresourceVerbs, Strategy: rules, Resets: []string{"metadata", "spec"},
-	}
+	return Subresource{Name: "status", Strategy: rules, Resets: []string{"metadata", "spec"}}
 }
 
 func (p Plain[T]) checkMetadata(obj T) field.ErrorList {
@@ -103,13 +100,10 @@ func (p Plain[T]) checkUpdate(obj, old T) field.ErrorList {
 	return errs
 }
 
-// valueAt returns the field of an object at a path. The fields of Go are those of JSON with a capital letter.
+// valueAt returns the field of an object at a path.
 func valueAt(obj any, path string) any {
-	v := reflect.ValueOf(obj)
-	for name := range strings.SplitSeq(path, ".") {
-		v = v.Elem().FieldByName(strings.ToUpper(name[:1]) + name[1:]).Addr()
-	}
-	return v.Elem().Interface()
+	at, _ := findField(reflect.TypeOf(obj), path)
+	return at.in(reflect.ValueOf(obj)).Interface()
 }
 
 // dropStatus removes the status of an object, if its kind has one.

@@ -19,7 +19,7 @@ import (
 func claimDefinition() *resource.Definition {
 	return &resource.Definition{
 		Object: &corev1.PersistentVolumeClaim{}, ShortNames: []string{"pvc"}, Namespaced: true,
-		Default: defaultClaim, Columns: claimColumns, Resets: status, ReturnsDeleted: true,
+		Default: defaultClaim, Columns: claimColumns, ReturnsDeleted: true,
 		Strategy: resource.Typed[*corev1.PersistentVolumeClaim]{
 			Prepare: func(obj *corev1.PersistentVolumeClaim) {
 				obj.Status = corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimPending}
@@ -32,7 +32,7 @@ func claimDefinition() *resource.Definition {
 			WarnUpdate:    func(obj, _ *corev1.PersistentVolumeClaim) []string { return claimWarnings(obj) },
 		},
 		Subresources: []resource.Subresource{{
-			Name: "status", Resets: spec,
+			Name: "status",
 			Strategy: resource.Typed[*corev1.PersistentVolumeClaim]{
 				PrepareUpdate: prepareClaimStatus, CheckUpdate: checkClaimStatus,
 			},

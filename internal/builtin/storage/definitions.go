@@ -16,19 +16,13 @@ func Definitions() []*resource.Definition {
 	}
 }
 
-// Top-level fields, for Resets.
-var (
-	spec   = []string{"spec"}
-	status = []string{"status"}
-)
-
 // unset is the cell of a value that is not there.
 const unset = "<unset>"
 
 func attachmentDefinition() *resource.Definition {
 	return &resource.Definition{
 		Object:  &storagev1.VolumeAttachment{},
-		Columns: attachmentColumns, Resets: status, ReturnsDeleted: true,
+		Columns: attachmentColumns, ReturnsDeleted: true,
 		Default: func(obj runtime.Object) {
 			if inline := obj.(*storagev1.VolumeAttachment).Spec.Source.InlineVolumeSpec; inline != nil {
 				defaultVolumeSpec(inline)

@@ -10,7 +10,7 @@ import (
 
 func nodeDefinition() *resource.Definition {
 	return &resource.Definition{
-		Object: &storagev1.CSINode{}, Columns: nodeColumns, Resets: status, ReturnsDeleted: true,
+		Object: &storagev1.CSINode{}, Columns: nodeColumns, ReturnsDeleted: true,
 		Strategy: nodeRules.Rules(), Subresources: []resource.Subresource{nodeRules.Status()},
 	}
 }

@@ -17,7 +17,7 @@ import (
 func volumeDefinition() *resource.Definition {
 	return &resource.Definition{
 		Object: &corev1.PersistentVolume{}, ShortNames: []string{"pv"},
-		Default: defaultVolume, Columns: volumeColumns, Resets: status, ReturnsDeleted: true,
+		Default: defaultVolume, Columns: volumeColumns, ReturnsDeleted: true,
 		Strategy: resource.Typed[*corev1.PersistentVolume]{
 			Prepare: func(obj *corev1.PersistentVolume) {
 				now := metav1.Now()
@@ -32,7 +32,7 @@ func volumeDefinition() *resource.Definition {
 			WarnUpdate: func(obj, _ *corev1.PersistentVolume) []string { return volumeWarnings(obj) },
 		},
 		Subresources: []resource.Subresource{{
-			Name: "status", Resets: spec,
+			Name: "status",
 			Strategy: resource.Typed[*corev1.PersistentVolume]{
 				PrepareUpdate: prepareVolumeStatus,
 				CheckUpdate: func(obj, old *corev1.PersistentVolume) field.ErrorList {

@@ -13,7 +13,7 @@ type migration = *storagemigrationv1.StorageVersionMigration
 // Definitions returns the resources of the group.
 func Definitions() []*resource.Definition {
 	return []*resource.Definition{{
-		Object: &storagemigrationv1.StorageVersionMigration{}, Strategy: rules.Rules(), Resets: []string{"status"},
+		Object: &storagemigrationv1.StorageVersionMigration{}, Strategy: rules.Rules(),
 		Subresources: []resource.Subresource{rules.Status()},
 		Columns:      columns,
 		Storage: resource.NewStorage(
