@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/crd-server/crd-server/test/port"
 	"github.com/crd-server/crd-server/test/process"
 	"github.com/crd-server/crd-server/test/programs"
 )
@@ -33,12 +33,10 @@ func freePorts(t *testing.T) ports {
 	t.Helper()
 	var free [2]int
 	for i := range free {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+		var err error
+		if free[i], err = port.Free(); err != nil {
 			t.Fatal(err)
 		}
-		defer listener.Close()
-		free[i] = listener.Addr().(*net.TCPAddr).Port
 	}
 	return ports{webhooks: free[0], health: free[1]}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/crd-server/crd-server/test/port"
 	"github.com/crd-server/crd-server/test/programs"
 )
 
@@ -172,12 +172,11 @@ func freePorts(t *testing.T, count int) []int {
 	t.Helper()
 	var ports []int
 	for range count {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		free, err := port.Free()
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer listener.Close() // after all are chosen, so that they differ
-		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+		ports = append(ports, free)
 	}
 	return ports
 }

@@ -7,12 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/crd-server/crd-server/test/port"
 	"github.com/crd-server/crd-server/test/programs"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
@@ -45,15 +45,16 @@ func (c *Cluster) start(dir string, size int, args []string) error {
 	}
 	var peers []string
 	for i := range size {
-		client, err := freeAddress()
+		client, err := port.Free()
 		if err != nil {
 			return err
 		}
-		peer, err := freeAddress()
+		peer, err := port.Free()
 		if err != nil {
 			return err
 		}
-		m := &Member{Name: fmt.Sprintf("m%d", i), URL: "http://" + client, peer: "http://" + peer, binary: binary}
+		m := &Member{Name: fmt.Sprintf("m%d", i), binary: binary,
+			URL: "http://" + port.Address(client), peer: "http://" + port.Address(peer)}
 		m.dir = filepath.Join(dir, m.Name)
 		m.args = append([]string{"-data-dir", m.dir, "-name", m.Name, "-client-url", m.URL, "-peer-url", m.peer}, args...)
 		c.Members = append(c.Members, m)
@@ -126,14 +127,4 @@ func (c *Cluster) MoveLeader(ctx context.Context) error {
 	defer direct.Close()
 	_, err = direct.MoveLeader(ctx, next.Header.MemberId)
 	return err
-}
-
-// freeAddress returns a loopback address on which nothing listens.
-func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer listener.Close()
-	return listener.Addr().String(), nil
 }
