@@ -41,7 +41,7 @@ func (s *requestScope) readBody(req *http.Request) ([]byte, error) {
 	}
 	size := max(len(body), s.storedSize(req))
 	if mayExpand(req, body) {
-		size = max(size, budget.SmallSize+1)
+		size = max(size, int(limit))
 	}
 	return body, budget.Reserve(req.Context(), size)
 }
@@ -59,7 +59,7 @@ func (s *requestScope) storedSize(req *http.Request) int {
 	return s.Objects.Resource.CachedSize(key)
 }
 
-// mayExpand reports whether a body may have more nodes than bytes: YAML with aliases.
+// mayExpand reports whether a body may become as large as the largest one when it is decoded: YAML with aliases.
 func mayExpand(req *http.Request, body []byte) bool {
 	return strings.Contains(req.Header.Get("Content-Type"), "yaml") &&
 		bytes.IndexByte(body, '&') >= 0 && bytes.IndexByte(body, '*') >= 0

@@ -22,8 +22,8 @@ type cost struct {
 	// after is the processor time that was used after the clients had left.
 	after  time.Duration
 	health answers
-	// stored is the size of the stored object, if the input reads it.
-	stored int64
+	// read is the size of the stored object, or of a list of it, if the input reads one.
+	read int64
 	// answers are the statuses of each phase.
 	answers []string
 	// unanswered is the phase with a request that was not answered; fault is an answer that should not be given.
@@ -38,9 +38,9 @@ func (c *cost) String() string {
 		c.slowestPhase, strings.Join(c.answers, " "))
 }
 
-// budget returns how much memory the input may take: it depends on the stored object if that is larger than requests.
+// budget returns how much memory the input may take: it depends on what is read if that is larger than requests.
 func (c *cost) budget(input *hostile.Input) int64 {
-	return max(input.Budget, hostile.BudgetOf(c.stored))
+	return max(input.Budget, hostile.BudgetOf(c.read))
 }
 
 // excesses lists the budgets of an input that were exceeded.

@@ -65,8 +65,8 @@ func (v *victim) send(ctx context.Context, t *testing.T, input *hostile.Input) *
 			if s.fault != "" {
 				got.fault = p.Name + ": " + s.fault
 			}
-			if p.Name == hostile.GetObject {
-				got.stored = max(got.stored, s.size)
+			if p.Name == hostile.GetObject || p.Name == hostile.ListAsYAML {
+				got.read = max(got.read, s.size)
 			}
 			v.version = s.version
 		}

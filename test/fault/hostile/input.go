@@ -89,11 +89,15 @@ func requests(prepare []Request, phases ...Phase) *Input {
 	return i
 }
 
-// BudgetOf returns the budget of a request of so many bytes, or about a stored object of so many.
+// BudgetOf returns the budget of a request of so many bytes, or of a response of so many.
 func BudgetOf(size int64) int64 { return floor + requestFactor*size }
 
-// GetObject is the phase that reads the object that other phases write.
-const GetObject = "get"
+// Phases that read what other phases write. The budget of an input depends on the size of what they read, which
+// aliases in YAML can make much larger than the requests.
+const (
+	GetObject  = "get"
+	ListAsYAML = "list as YAML"
+)
 
 // one returns a phase of one request.
 func one(name string, r Request) Phase { return Phase{Name: name, Requests: []Request{r}} }

@@ -105,7 +105,8 @@ func inYAML(fields string) *Input {
 		one("create", Request{Method: "POST", Path: things, ContentType: asYAML, Body: []byte(head + "new}\n" + fields)}),
 		one("apply", Request{Method: "PATCH", Path: things + "/thing?fieldManager=hostile&force=true", ContentType: asApply,
 			Body: []byte(head + "thing}\n" + fields)}),
-		one("list", Request{Method: "GET", Path: things, Accept: asYAML}))
+		one(GetObject, Request{Method: "GET", Path: things + "/new"}),
+		one(ListAsYAML, Request{Method: "GET", Path: things, Accept: asYAML}))
 }
 
 // repeated returns a text n times, joined by commas.
