@@ -41,7 +41,7 @@ type Shape struct {
 // Bytes that the YAML library takes for a list or object, and for any other value.
 const (
 	yamlCollection = 800
-	yamlValue      = 300
+	yamlValue      = 600
 )
 
 // YAMLMemory returns how many bytes of memory it takes to write a JSON document of so many bytes as YAML. The library
