@@ -75,6 +75,9 @@ func builtWith(flag string) string {
 // raceDetector returns whether the server under test was built with the race detector, which needs much more memory.
 func raceDetector() bool { return builtWith("-race") == "true" }
 
+// libraries returns whether the server under test only calls the libraries. They take more memory, so it refuses more.
+func libraries() bool { return builtWith("-tags") == "library" }
+
 // size returns the size of something in the short or in the full form.
 func size[T any](short, whole T) T {
 	if *full {

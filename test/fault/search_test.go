@@ -47,10 +47,10 @@ func keptInputs(t *testing.T) {
 		if got.unanswered != "" || got.fault != "" {
 			t.Errorf("%s: not answered: %q, failed: %s", k.Case, got.unanswered, got.fault)
 		}
-		if !slices.Equal(got.answers, k.Answers) {
+		if !slices.Equal(got.answers, k.Answers) && !libraries() {
 			t.Errorf("%s: answers %q, want %q", k.Case, got.answers, k.Answers)
 		}
-		if got.memory > budget && !raceDetector() {
+		if got.memory > budget && !raceDetector() && !libraries() {
 			t.Errorf("%s: %d MiB of memory, more than %d", k.Case, got.memory>>20, budget>>20)
 		}
 	}
