@@ -44,14 +44,14 @@ func (p *person) until(what string, holds func() bool) {
 	}
 }
 
-// authorities returns how many authorities of clients are published.
+// authorities returns how many authorities of clients are published, also while there are none.
 func (p *person) authorities() int {
 	p.t.Helper()
 	var trust corev1.ConfigMap
 	p.read(trustPath, &trust)
 	certificates, err := cert.ParseCertsPEM([]byte(trust.Data["client-ca-file"]))
 	if err != nil {
-		p.t.Fatal(err)
+		return 0
 	}
 	return len(certificates)
 }
