@@ -264,7 +264,7 @@ type watching struct {
 
 func (r *reading) watch(path string, headers ...string) *watching {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
 	response, err := http.DefaultClient.Do(r.request(ctx, path, headers...))
 	if err != nil {
 		cancel()
