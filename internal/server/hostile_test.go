@@ -1,4 +1,4 @@
-//go:build !library
+//go:build !library && !race
 
 package server
 
