@@ -49,6 +49,7 @@ func (l *aggregatedList) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
+	object := *l.object // the encoder changes its kind, and other requests may encode it at the same time
 	responsewriters.WriteObjectNegotiated(aggregatedCodecs, aggregated.DiscoveryEndpointRestrictions,
-		apidiscoveryv2.SchemeGroupVersion, w, req, http.StatusOK, l.object, true)
+		apidiscoveryv2.SchemeGroupVersion, w, req, http.StatusOK, &object, true)
 }

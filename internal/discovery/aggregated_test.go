@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -100,6 +101,30 @@ func TestAggregatedContent(t *testing.T) {
 	}
 	if got := len(list.Items[1].Versions); got != 2 {
 		t.Errorf("%d versions", got)
+	}
+}
+
+// TestAtOnce checks that responses at the same time do not affect one another: an encoder sets the kind of an object,
+// and takes it away again.
+func TestAtOnce(t *testing.T) {
+	t.Parallel()
+	d, _ := newFixture(t, widgets)
+	h := handler(d)
+	for _, accept := range []string{kubectlWant, "application/json"} {
+		for _, path := range []string{"/api", "/apis", "/api/v1", "/apis/stable.example.com", "/apis/stable.example.com/v1"} {
+			want := string(get(t, h, path, "Accept", accept).expect(t, http.StatusOK).body)
+			var clients sync.WaitGroup
+			for range 4 {
+				clients.Go(func() {
+					for range 20 {
+						if got := string(get(t, h, path, "Accept", accept).body); got != want {
+							t.Errorf("%s: got %s, want %s", path, got, want)
+						}
+					}
+				})
+			}
+			clients.Wait()
+		}
 	}
 }
 
