@@ -57,6 +57,7 @@ var buildAltered = sync.OnceValues(func() (path string, err error) {
 		"-ldflags=-w", // or the linker takes twice as long
 		"-o", path, "./cmd/crd-server")
 	build.Dir = programs.Root()
+	build.Env = append(os.Environ(), "CGO_ENABLED="+builtWith("CGO_ENABLED")) // the race detector needs cgo
 	if output, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: %w\n%s", build, err, output)
 	}
