@@ -27,7 +27,7 @@ var budgets = []struct {
 	deep  bool
 	lines int
 }{
-	{"internal", true, 62000},
+	{"internal", true, 62130},
 	{"internal/builtin", true, 13800},
 	{"internal/crdhandler", false, 3500},
 }
