@@ -31,3 +31,26 @@ func TestHasBelow(t *testing.T) {
 		t.Errorf("after the deletion: %v, %v", has, err)
 	}
 }
+
+// TestCountStored checks that entries are counted in etcd, and that the resource is not loaded for that.
+func TestCountStored(t *testing.T) {
+	t.Parallel()
+	store := testStore(t)
+	r := store.Resource("g", "p")
+	check := func(want int64) {
+		t.Helper()
+		if got, err := r.Count(deadline(t)); err != nil || got != want {
+			t.Errorf("got %d, %v, want %d", got, err, want)
+		}
+	}
+	check(0)
+	put(t, r, "a", "1")
+	put(t, r, "b/1", "1")
+	put(t, store.Resource("g", "pp"), "a", "1")
+	check(2)
+	remove(t, r, "a")
+	check(1)
+	if r.inMemory() {
+		t.Error("Count has loaded the resource")
+	}
+}

@@ -271,6 +271,16 @@ func (r *Resource) HasBelow(ctx context.Context, prefix string) (bool, error) {
 	return err == nil && len(resp.Kvs) > 0, err
 }
 
+// Count returns the number of entries in etcd, with all writes that were done when the call began. It reads none of
+// them. Keys that are not those of objects count too, as they do for Empty.
+func (r *Resource) Count(ctx context.Context) (int64, error) {
+	resp, err := r.store.get(ctx, r.prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		return 0, err
+	}
+	return resp.Count, nil
+}
+
 func (r *Resource) inMemory() bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
