@@ -51,6 +51,8 @@ type Config struct {
 	MaxRequestBodyBytes int64
 	// SchemaCacheBytes bounds the memory of compiled schemas (256 MiB by default).
 	SchemaCacheBytes int64
+	// ProtectDefinitions refuses to delete any CRD that has objects, unless its annotation allows that.
+	ProtectDefinitions bool
 	// GarbageCollection says that a garbage collector runs, so propagation policies become finalizers (W16).
 	GarbageCollection bool
 	// DeleteCollectionWorkers is the number of objects that a deletecollection deletes at a time.

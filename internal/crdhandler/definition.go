@@ -20,6 +20,7 @@ func newDefinitionEndpoints(config *Config) *builtinEndpoints {
 	codec := definitions.Codec{}
 	rules, statusRules := definitions.NewStrategy(), definitions.NewStatusStrategy()
 	definition := &definitions.Resource
+	protection := definitions.Protection{Store: config.Store, All: config.ProtectDefinitions}
 	main := &requestScope{
 		config: config,
 		Endpoint: write.Endpoint{
@@ -43,7 +44,7 @@ func newDefinitionEndpoints(config *Config) *builtinEndpoints {
 		patchTypes: typedPatchTypes(),
 		lists:      &compressedLists{},
 		columns:    func() (printing.TableConvertor, error) { return definitiontable.New(), nil },
-		deletion:   deletionRules{finalize: definitions.MarkForDeletion},
+		deletion:   deletionRules{finalize: definitions.MarkForDeletion, protect: protection.BeforeDelete},
 		replaced:   context.Background(),
 	}
 	main.setDefinitionFields(rules.GetResetFields())

@@ -19,6 +19,7 @@ import (
 	"github.com/crd-server/crd-server/internal/crdhandler/printing"
 	"github.com/crd-server/crd-server/internal/crdhandler/stored"
 	"github.com/crd-server/crd-server/internal/crdhandler/write"
+	"github.com/crd-server/crd-server/internal/dynamicstorage"
 )
 
 // delete answers DELETE of one object.
@@ -92,6 +93,9 @@ type deletionRules struct {
 	// finalize may change the live object of a DELETE. If it returns true, the changed object is stored and answered
 	// instead of the generic deletion (C4).
 	finalize func(obj runtime.Object) bool
+	// protect may refuse the first DELETE. If it returns conditions, they are those under which nothing would be lost: the
+	// object is removed at once, if it has no finalizers.
+	protect func(ctx context.Context, obj runtime.Object) ([]dynamicstorage.Condition, error)
 	// gracePeriod, orphans and warnings are GracePeriod, OrphansDependents and DeleteWarnings of resource.Definition.
 	gracePeriod func(obj runtime.Object, options *metav1.DeleteOptions) int64
 	orphans     bool
@@ -158,7 +162,18 @@ func (d *deletion) propose(ctx context.Context, existing runtime.Object) (write.
 			return write.Proposal{}, err
 		}
 	}
-	began := s.deletion.finalize != nil && m.GetDeletionTimestamp() == nil && s.deletion.finalize(existing)
+	first := s.deletion.finalize != nil && m.GetDeletionTimestamp() == nil
+	var conditions []dynamicstorage.Condition
+	if first && s.deletion.protect != nil {
+		var err error
+		if conditions, err = s.deletion.protect(ctx, existing); err != nil {
+			return write.Proposal{}, err
+		}
+		if len(conditions) > 0 && len(m.GetFinalizers()) == 0 {
+			return write.Proposal{Obj: existing, Remove: true, If: conditions}, nil
+		}
+	}
+	began := first && s.deletion.finalize(existing)
 	if !began && s.StaysTerminating(existing) {
 		return write.Proposal{Obj: existing}, nil
 	}
@@ -175,7 +190,7 @@ func (d *deletion) propose(ctx context.Context, existing runtime.Object) (write.
 	if !began && grace == noGrace {
 		objectmeta.MarkDeleting(m, metav1.Now())
 	}
-	return write.Proposal{Obj: existing}, nil
+	return write.Proposal{Obj: existing, If: conditions}, nil
 }
 
 // finalizers returns the finalizers of an object with those of the garbage collector that the options ask for. began

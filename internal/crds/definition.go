@@ -24,6 +24,16 @@ const (
 	Plural    = "customresourcedefinitions"
 )
 
+// HasBuiltInObjects reports whether the server stores objects of its own where those of a CRD would be. The CRD may be
+// created, but never has objects.
+func HasBuiltInObjects(group, plural string) bool {
+	switch plural + "." + group {
+	case "apiservices.apiregistration.k8s.io", Plural + "." + GroupName:
+		return true
+	}
+	return false
+}
+
 // storageCodec decodes every version in every encoding that an API server may have written. It recognises CBOR by the
 // self-describing prefix, although clients cannot request it (R10).
 var storageCodec = serializer.NewCodecFactory(Scheme, serializer.WithSerializer(cbor.NewSerializerInfo)).

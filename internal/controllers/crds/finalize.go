@@ -70,11 +70,7 @@ func (l *Lifecycle) justDeleted(record *crds.Record) bool {
 
 // builtIn reports whether the server stores objects of its own under the resource. They must not be deleted.
 func builtIn(record *crds.Record) bool {
-	switch record.Names.Plural + "." + record.Group {
-	case "apiservices.apiregistration.k8s.io", crds.Plural + "." + crds.GroupName:
-		return true
-	}
-	return false
+	return crds.HasBuiltInObjects(record.Group, record.Names.Plural)
 }
 
 func terminating(reason, message string) condition {

@@ -44,17 +44,21 @@ func (s Strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorL
 		return errs
 	}
 	crd, errs := withoutUnfoundedFields(obj.(*apiextensions.CustomResourceDefinition))
+	errs = append(errs, protectionErrors(crd)...)
 	return append(errs, s.rules.Validate(ctx, crd)...)
 }
 
-// ValidateUpdate validates an update of a CRD. A CRD that exceeds a limit already, because another server has written
-// it, may be changed.
+// ValidateUpdate validates an update of a CRD. A CRD that exceeds a limit already, or has an unknown annotation of
+// protection, because another server has written it, may be changed.
 func (s Strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
 	errs := limitErrors(obj.(*apiextensions.CustomResourceDefinition))
 	if len(errs) > 0 && len(limitErrors(old.(*apiextensions.CustomResourceDefinition))) == 0 {
 		return errs
 	}
 	crd, errs := withoutUnfoundedFields(obj.(*apiextensions.CustomResourceDefinition))
+	if len(protectionErrors(old.(*apiextensions.CustomResourceDefinition))) == 0 {
+		errs = append(errs, protectionErrors(crd)...)
+	}
 	return append(errs, s.rules.ValidateUpdate(ctx, crd, old)...)
 }
 

@@ -65,7 +65,8 @@ func (f form) change(ctx context.Context, p Proposal, current *dynamicstorage.En
 		}
 	}
 	change := dynamicstorage.Change{
-		Op: dynamicstorage.Put, Value: value, Expires: f.objects.Expires, If: p.allocation.Conditions(),
+		Op: dynamicstorage.Put, Value: value, Expires: f.objects.Expires,
+		If: slices.Concat(p.If, p.allocation.Conditions()),
 	}
 	if p.creation != nil {
 		change.If = slices.Concat(change.If, p.creation.conditions)

@@ -25,6 +25,8 @@ type Proposal struct {
 	// Merged says that Obj was merged, by an apply or with a Scale, instead of decoded. It may hold what no decoding
 	// leaves, such as empty labels, and lack defaults.
 	Merged bool
+	// If are conditions for the commit. If one does not hold, Propose is called again, and must find out why.
+	If []dynamicstorage.Condition
 
 	// creation has made Obj, because there was no object before; else it is nil.
 	creation *Creation
@@ -135,7 +137,7 @@ func (u *update) run(ctx context.Context) (Result, error) {
 			err = outdated
 		}
 		p.allocation.End(ctx, err == nil)
-		if errors.Is(err, dynamicstorage.ErrConflict) || p.creation.outdated(err) {
+		if errors.Is(err, dynamicstorage.ErrConflict) || p.outdated(err) {
 			continue
 		}
 		if err == nil && p.committed != nil {
@@ -143,6 +145,11 @@ func (u *update) run(ctx context.Context) (Result, error) {
 		}
 		return p.result(entry), err
 	}
+}
+
+// outdated reports whether a commit has failed because a condition of the proposal does not hold any more.
+func (p *Proposal) outdated(err error) bool {
+	return p.creation.outdated(err) || len(p.If) > 0 && errors.Is(err, dynamicstorage.ErrCondition)
 }
 
 // result returns the state of the object after the write: the entry that was stored, or the object of a proposal that
@@ -197,7 +204,7 @@ func (u *update) computeIn(
 	}
 	switch {
 	case p.Remove:
-		return p, dynamicstorage.Change{Op: dynamicstorage.Delete}, nil
+		return p, dynamicstorage.Change{Op: dynamicstorage.Delete, If: p.If}, nil
 	case u.options.DryRun:
 		p.Obj, err = asRead(ctx, f.objects, p.Obj)
 	default:
