@@ -172,6 +172,7 @@ func newHandlers(
 		MinRequestTimeout:       time.Duration(o.Requests.MinTimeout) * time.Second,
 		GarbageCollection:       o.garbageCollection(),
 		DeleteCollectionWorkers: o.Resources.DeleteCollectionWorkers,
+		ProtectDefinitions:      o.Resources.ProtectCRDs,
 		WithoutWatchCache:       !o.Resources.WatchCache,
 		SchemaCacheBytes:        o.Resources.SchemaCache.Value(),
 	}

@@ -117,6 +117,9 @@ func (o *ResourceOptions) addFlags(fs *pflag.FlagSet) {
 	fs.Var(&o.SchemaCache, "schema-cache-size",
 		"Memory for compiled schemas (validators, rules, types) of all CRDs together, such as 256Mi. The least recently "+
 			"used ones are dropped and compiled again when needed.")
+	fs.BoolVar(&o.ProtectCRDs, "protect-crds", o.ProtectCRDs,
+		"Refuses to delete CustomResourceDefinitions that have objects, unless they have the annotation "+
+			"crd-server.io/protect=false. Without the flag, only those with crd-server.io/protect=true are protected.")
 	collects := fs.VarPF(&o.GarbageCollection, "enable-garbage-collector", "",
 		"Implements orphan and foreground deletion by finalizers, and deletes the dependents of deleted owners. Without "+
 			"built-in resources, a garbage collector beside the server has to do the work. Default: true with built-in "+

@@ -134,6 +134,8 @@ type ResourceOptions struct {
 	// EventTTL is the time after which events are deleted.
 	EventTTL                time.Duration
 	DeleteCollectionWorkers int
+	// ProtectCRDs refuses to delete any CRD that has objects, unless it has the annotation crd-server.io/protect: "false".
+	ProtectCRDs bool
 	// WatchCache is kube-apiserver's flag. The server always has a cache, but without the flag a limit also holds for
 	// lists at resourceVersion 0.
 	WatchCache bool

@@ -28,7 +28,7 @@ func TestParse(t *testing.T) {
 	err := o.Parse(strings.Fields(`--data-dir /d --crds a.yaml --crds b,c.yaml --bind-address ::1 --secure-port 1
 		--tls-cert-file c --tls-private-key-file k --tls-san x,y --tls-san z --client-ca-file ca --anonymous-auth=false
 		--etcd-servers https://a:1,https://b:2 --etcd-cafile eca --etcd-certfile ec --etcd-keyfile ek --etcd-prefix p
-		--etcd-compaction-interval 7m
+		--etcd-compaction-interval 7m --protect-crds
 		--request-timeout 5s --min-request-timeout 7 --max-request-memory 700Mi --max-requests-inflight 8
 		--max-mutating-requests-inflight 9
 		--http2-max-streams-per-connection 10 --cache-consistency-check-interval 13s --cache-consistency-check-views
@@ -66,6 +66,7 @@ func TestParse(t *testing.T) {
 		{"enable-garbage-collector", o.Resources.GarbageCollection == cliflag.True},
 		{"goaway-chance", o.Serving.GoawayChance == 0.01},
 		{"cors", len(o.Serving.CORSOrigins) == 2},
+		{"protect-crds", o.Resources.ProtectCRDs},
 		{"hsts", len(o.Serving.HSTSDirectives) == 2},
 		{"profiling", !o.Profiling},
 		{"feature-gates", o.FeatureGates["A"] && len(o.FeatureGates) == 2},
