@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/crd-server/crd-server/test/port"
 )
 
 // readyMarker is in the one line the server prints when it is ready.
@@ -81,6 +83,12 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 // launch starts the process. Goroutines of os/exec and one of this package collect its output and its exit; all end
 // with the process.
 func launch(options Options) (*Server, error) {
+	if options.Port == 0 { // one that stays free while the server is started again
+		var err error
+		if options.Port, err = port.Free(); err != nil {
+			return nil, err
+		}
+	}
 	args := append([]string{
 		"--data-dir", options.DataDir,
 		"--bind-address", "127.0.0.1",
