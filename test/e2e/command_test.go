@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -13,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/crd-server/crd-server/test/port"
 	"github.com/crd-server/crd-server/test/process"
 	"github.com/crd-server/crd-server/test/programs"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,12 +76,11 @@ func TestMistakes(t *testing.T) {
 // closedAddress returns an address on which nothing listens.
 func closedAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	free, err := port.Free()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	return port.Address(free)
 }
 
 // TestCredentials sends requests without a valid credential: only health endpoints may answer.

@@ -48,16 +48,16 @@ var buildAltered = sync.OnceValues(func() (path string, err error) {
 		return "", err
 	}
 	profile := "off"
-	if builtWith("-pgo") != "" {
+	if programs.BuiltWith("-pgo") != "" {
 		profile = "auto"
 	}
-	build := exec.Command("go", "build", "-pgo="+profile, "-tags="+builtWith("-tags"),
+	build := exec.Command("go", "build", "-pgo="+profile, "-tags="+programs.BuiltWith("-tags"),
 		fmt.Sprintf("-race=%t", raceDetector()),
-		fmt.Sprintf("-trimpath=%t", builtWith("-trimpath") == "true"), "-overlay", path+".json",
+		fmt.Sprintf("-trimpath=%t", programs.BuiltWith("-trimpath") == "true"), "-overlay", path+".json",
 		"-ldflags=-w", // or the linker takes twice as long
 		"-o", path, "./cmd/crd-server")
 	build.Dir = programs.Root()
-	build.Env = append(os.Environ(), "CGO_ENABLED="+builtWith("CGO_ENABLED")) // the race detector needs cgo
+	build.Env = append(os.Environ(), "CGO_ENABLED="+programs.BuiltWith("CGO_ENABLED")) // the race detector needs cgo
 	if output, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: %w\n%s", build, err, output)
 	}

@@ -2,7 +2,6 @@ package fault
 
 import (
 	"context"
-	"debug/buildinfo"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -58,25 +57,11 @@ func runAll(m *testing.M) (int, error) {
 	return m.Run(), written.write()
 }
 
-// builtWith returns the value of a build flag of the server under test.
-func builtWith(flag string) string {
-	info, err := buildinfo.ReadFile(programs.Server())
-	if err != nil {
-		return ""
-	}
-	for _, setting := range info.Settings {
-		if setting.Key == flag {
-			return setting.Value
-		}
-	}
-	return ""
-}
-
 // raceDetector returns whether the server under test was built with the race detector, which needs much more memory.
-func raceDetector() bool { return builtWith("-race") == "true" }
+func raceDetector() bool { return programs.BuiltWith("-race") == "true" }
 
 // libraries returns whether the server under test only calls the libraries. They take more memory, so it refuses more.
-func libraries() bool { return builtWith("-tags") == "library" }
+func libraries() bool { return programs.BuiltWith("-tags") == "library" }
 
 // size returns the size of something in the short or in the full form.
 func size[T any](short, whole T) T {

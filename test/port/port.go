@@ -1,4 +1,4 @@
-// Package port chooses ports for programs that a test starts and that cannot choose one themselves.
+// Package port chooses ports for programs that cannot choose one themselves, or that a test starts more than once.
 package port
 
 import (

@@ -6,6 +6,7 @@
 package programs
 
 import (
+	"debug/buildinfo"
 	"fmt"
 	"os"
 	"os/exec"
@@ -34,6 +35,20 @@ func Server() string {
 		return absolute(path)
 	}
 	return filepath.Join(Root(), "bin", "crd-server")
+}
+
+// BuiltWith returns the value of a build flag of the server under test, such as -race; "" if it was built without.
+func BuiltWith(flag string) string {
+	info, err := buildinfo.ReadFile(Server())
+	if err != nil {
+		return ""
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == flag {
+			return setting.Value
+		}
+	}
+	return ""
 }
 
 // CheckServer returns an error if the server under test does not exist.

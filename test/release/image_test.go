@@ -4,14 +4,11 @@ package release
 
 import (
 	"bytes"
-	"debug/buildinfo"
 	"debug/elf"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,22 +19,18 @@ import (
 // nonRoot is the user of the image.
 const nonRoot = 65532
 
-// skipWithCgo skips a test of what is released if the server was built with cgo, as the race detector needs it.
-func skipWithCgo(t *testing.T) {
+// skipRaceDetector skips a test of what is released: a server with the race detector needs cgo.
+func skipRaceDetector(t *testing.T) {
 	t.Helper()
-	info, err := buildinfo.ReadFile(programs.Server())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if slices.Contains(info.Settings, debug.BuildSetting{Key: "CGO_ENABLED", Value: "1"}) {
-		t.Skip("the server was built with cgo")
+	if programs.BuiltWith("-race") == "true" {
+		t.Skip("the server has the race detector")
 	}
 }
 
 // TestStatic checks that the binary needs no library.
 func TestStatic(t *testing.T) {
 	t.Parallel()
-	skipWithCgo(t)
+	skipRaceDetector(t)
 	binary, err := elf.Open(programs.Server())
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +50,7 @@ func TestStatic(t *testing.T) {
 // root can change the root directory.
 func TestImage(t *testing.T) {
 	t.Parallel()
-	skipWithCgo(t)
+	skipRaceDetector(t)
 	if os.Geteuid() != 0 {
 		t.Skip("it needs root")
 	}
